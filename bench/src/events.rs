@@ -182,7 +182,6 @@ fn dead_letter_state(message: &str, now_ms: u128) -> String {
         "origin": {"message": message, "index": 0},
         "published_ms": now_ms,
         "attempts": 1,
-        "first_ms": now_ms,
         "due_ms": now_ms,
         "history": [{"at_ms": now_ms, "outcome": "Busy", "status": 503, "duration_ms": 60}],
         "last": {"response": "{\"error\":\"busy\"}\n"},

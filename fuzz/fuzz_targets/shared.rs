@@ -44,7 +44,7 @@ fn read<D: Document + std::fmt::Debug>(document: &[u8]) -> Option<D> {
 
 fn check_state(state: DestinationState, options: u32, now_ms: u64) {
     // No process finds a longer one: ten minutes is the longest of the shorter limit.
-    let lasts_ms = u64::from(options >> 8) % slow::LONGEST_MS;
+    let lasts_ms = u64::from(options >> 8) % slow::LASTS_MS;
     let finding = match options % 4 {
         0 => None,
         1 => Some((Finding::Began { lasts_ms }, now_ms)),

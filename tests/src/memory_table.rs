@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, TakePermits,
-    TakePlaces,
+    Change, Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery,
+    Refusal, Stored, TakePermits, TakePlaces,
 };
 
 /// All items of a table.
@@ -27,6 +27,7 @@ struct Limits {
     permits: Option<BTreeSet<Permit>>,
     lines_us: BTreeMap<LineName, u64>,
     takes_ms: Option<u64>,
+    recovery: Option<Recovery>,
 }
 
 impl MemoryTable {
@@ -94,15 +95,36 @@ impl MemoryTable {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Line {
+    ) -> Places {
         self.requests += 1;
         self.writes += 1;
-        let lines = &mut self.limits.entry(key.clone()).or_default().lines_us;
-        let (end_us, line) = take.take(lines.get(&name).copied(), now_ms);
-        if let Some(end_us) = end_us {
-            lines.insert(name, end_us);
-        }
-        line
+        let limits = self.limits.entry(key.clone()).or_default();
+        let end_us = limits.lines_us.get(&name).copied();
+        let waits = take.waits(take.has_to_wait(end_us, now_ms));
+        let report = take.report.as_ref();
+        let change = report.map(|it| Recovery::reported(limits.recovery, it, waits, now_ms));
+        let change = match change.transpose() {
+            Ok(change) => change,
+            Err(item) => return Places { line: Line::Overtaken, recovery: Some(item) },
+        };
+        let (end_us, line) = take.take(end_us, now_ms);
+        let Some(end_us) = end_us else {
+            return Places { line, recovery: limits.recovery.filter(|_| report.is_some()) };
+        };
+        limits.lines_us.insert(name, end_us);
+        let results = report.map(|it| it.results).unwrap_or_default();
+        limits.recovery = match change {
+            None => limits.recovery,
+            Some(Change::Add) => limits.recovery.map(|it| it.plus(results, waits, now_ms)),
+            Some(Change::Replace { new, .. }) => Some(new),
+        };
+        Places { line, recovery: limits.recovery.filter(|_| report.is_some()) }
+    }
+
+    /// The recovery of a destination.
+    #[must_use]
+    pub fn recovery(&self, key: &ItemKey) -> Option<Recovery> {
+        self.limits.get(key)?.recovery
     }
 
     /// The permits that are given out and have not expired.

@@ -20,10 +20,10 @@ use delivery::subscription::Destination;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use delivery::table::HasTable;
+use delivery::waits::Jitter;
 use uuid::Uuid;
 
 use crate::aws_identity::Identity;

@@ -5,7 +5,7 @@
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
 //! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`file_text`] reads the text of a file that a person wrote; [`subscriptions`] keeps those of a file
 //! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets, and [`tokens`] fetches tokens with them; [`consents`] keeps which endpoints want events; [`machine`]
-//! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
+//! is the clock and the random numbers, and the only file that reads either, and [`aws_time`] corrects a wrong clock; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
 //! [`json_log`] formats the log's lines; [`runtime`] runs a function, and [`stop`] hears when it has to end. [`aws_ports::AwsPorts`] puts
 //! them together as the ports of one function.
@@ -17,6 +17,7 @@ pub mod aws_error;
 mod aws_http;
 pub mod aws_identity;
 pub mod aws_ports;
+pub mod aws_time;
 pub mod blobs;
 pub mod consents;
 pub mod dead_letter_store;

@@ -1,29 +1,51 @@
 //! The machine's clock and random numbers: the only file that reads either.
 //!
-//! Everything else takes time and jitter as values or through the ports; lints enforce that.
+//! Everything else takes time and jitter as values or through the ports; lints enforce that. A wrong clock is
+//! corrected by one offset for the whole process, which [`crate::aws_time`] decides.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use delivery::ports::{Clock, JitterSource};
-use delivery::subscription::schedule::Jitter;
+use delivery::waits::Jitter;
 
-/// The clock and the random numbers of the machine this runs on.
+/// Correction of the machine's clock. `Relaxed` is enough: it publishes no other data.
+static OFFSET_MS: AtomicI64 = AtomicI64::new(0);
+
+/// The clock and the random numbers of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Machine;
 
-impl Clock for Machine {
-    fn now_ms(&self) -> u64 {
+impl Machine {
+    /// The machine's clock without the offset.
+    pub(crate) fn own_ms(self) -> u64 {
         #[expect(clippy::disallowed_methods, reason = "the one place where the time is read")]
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Correction of every reading of the clock in this process.
+    pub(crate) fn offset_ms() -> i64 {
+        OFFSET_MS.load(Ordering::Relaxed)
+    }
+
+    /// Sets the correction of later readings.
+    pub(crate) fn set_offset_ms(offset_ms: i64) {
+        OFFSET_MS.store(offset_ms, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Machine {
+    fn now_ms(&self) -> u64 {
+        self.own_ms().saturating_add_signed(Self::offset_ms())
+    }
+
     async fn sleep(&self, wait_ms: u64) {
-        // The timer is monotonic and the clock is not. Callers compare clock readings, so the sleep
-        // lasts until the clock has passed the wait.
-        let until_ms = self.now_ms().saturating_add(wait_ms);
+        // The timer is monotonic and the clock is not. Callers compare clock readings, so the sleep lasts until the clock has
+        // passed the wait. It uses the own clock: a change of the offset must neither end a sleep nor extend it.
+        let until_ms = self.own_ms().saturating_add(wait_ms);
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        while self.now_ms() < until_ms {
+        while self.own_ms() < until_ms {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

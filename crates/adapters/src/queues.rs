@@ -4,8 +4,8 @@
 //! each other share one `SendMessageBatch`, so ten failures in one batch of records cost one call.
 //! What was not taken for a reason that may pass ([`crate::resend`]) is sent again, all tries within
 //! [`OPERATION_TIMEOUT`].
-//! Waits are delayed messages: whole seconds, rounded up, at most 900; a message with a longer wait
-//! is received early and re-enqueued.
+//! Waits are delayed messages, as long as [`delay_seconds`] says; a message with a longer wait is received early and
+//! re-enqueued.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +21,7 @@ use delivery::ports::{
     ChangeVisibility, JitterSource as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue,
     QueueError, QueueName,
 };
+use delivery::waits::{delay_seconds, resend_ms};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
@@ -29,9 +30,6 @@ use crate::machine::Machine;
 use crate::resend::{self, Refusal};
 use crate::timeouts::OPERATION_TIMEOUT;
 
-/// `DelaySeconds` is never more.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
-pub const DELAY_MAX_SECONDS: u64 = 900;
 /// A batch has at most this many entries; together they are at most one message's 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const BATCH_ENTRIES_MAX: usize = 10;
@@ -129,7 +127,7 @@ impl SqsQueues {
             self.send_once(to, batch).await;
             // A sender that left may have sent its message to another queue.
             batch.retain(|pending| !pending.result.is_closed());
-            let wait_ms = resend::wait_ms(tries, Machine.next_jitter());
+            let wait_ms = resend_ms(tries, Machine.next_jitter());
             let Some(wait_ms) = wait_ms.filter(|_| !batch.is_empty()) else { return };
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         }
@@ -165,7 +163,7 @@ impl SqsQueues {
             // An id has to be unique within its batch only.
             .id(index.to_string())
             .message_body(message.body.as_ref())
-            .delay_seconds(delay_seconds(message.wait_ms));
+            .delay_seconds(i32::try_from(delay_seconds(message.wait_ms)).expect("at most 900"));
         for (name, value) in message.attributes() {
             entry = entry.message_attributes(name, text_attribute(&value));
         }
@@ -257,17 +255,6 @@ fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
     (resend::may_pass(refusal), DisplayErrorContext(error).to_string())
 }
 
-/// The delay of a message that carries a wait: whole seconds, at most 900. Rounded up, because a
-/// message that is received early has to be sent again. A longer wait is several equal delays: if each
-/// but the last were 900 s, all of a long backlog would be received at once, and late.
-#[must_use]
-pub fn delay_seconds(wait_ms: u64) -> i32 {
-    // A rest below a second is no delay of its own: it is waited in place.
-    let delays = (wait_ms / 1_000).div_ceil(DELAY_MAX_SECONDS).max(1);
-    let seconds = wait_ms.div_ceil(1_000).div_ceil(delays).min(DELAY_MAX_SECONDS);
-    i32::try_from(seconds).expect("at most 900")
-}
-
 /// A message attribute that holds text.
 #[must_use]
 pub fn text_attribute(value: &str) -> MessageAttributeValue {
@@ -293,25 +280,6 @@ fn group_id(group: &MessageGroup) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wait_becomes_whole_seconds_rounded_up_and_at_most_900() {
-        for (wait_ms, seconds) in [
-            (0, 0),
-            (1, 1),
-            (1_000, 1),
-            (1_001, 2),
-            (899_001, 900),
-            (900_000, 900),
-            (900_999, 900),
-            (901_000, 451),
-            (1_800_000, 900),
-            (1_801_000, 601),
-            (u64::MAX, 900),
-        ] {
-            assert_eq!(delay_seconds(wait_ms), seconds);
-        }
-    }
 
     #[test]
     fn the_group_of_a_subscription_is_its_sha256() {

@@ -1,14 +1,6 @@
-//! Whether a message that SQS did not take is sent to the same queue again, and after how long. Pure.
+//! Whether a message that SQS did not take is sent to the same queue again; `delivery::waits` says after how long. Pure.
 //!
 //! The SDK retries whole calls only, and does not know that KMS throttling passes.
-
-use delivery::subscription::schedule::Jitter;
-
-/// A message is sent to one queue this often at most: the waits in between are three seconds
-/// together at most, and after that another queue is the better choice.
-pub(crate) const TRIES_MAX: u32 = 6;
-/// The longest wait after the first try; it doubles with each.
-const FIRST_WAIT_MS: u64 = 100;
 
 /// Codes that mean "later", beside those that say that they throttle.
 const LATER: [&str; 7] = [
@@ -47,15 +39,6 @@ pub(crate) fn may_pass(refusal: Refusal<'_>) -> bool {
         Refusal::Answered { code, .. } if is_throttling(code) => true,
         Refusal::Answered { code, sender_fault } => !sender_fault && !is_permanent(code),
     }
-}
-
-/// How long to wait before the next try, after this many; `None` when there is none. Exponential
-/// backoff with full jitter: processes that were throttled together do not return together.
-/// <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>
-pub(crate) fn wait_ms(tries: u32, jitter: Jitter) -> Option<u64> {
-    let doublings = tries.checked_sub(1).filter(|_| tries < TRIES_MAX)?;
-    let longest_ms = FIRST_WAIT_MS << doublings;
-    Some(longest_ms * u64::from(jitter.0) / u64::from(u32::MAX))
 }
 
 /// Of SQS itself and of KMS: `RequestThrottled`, `KMS.ThrottlingException`, `KmsThrottled`.
@@ -98,20 +81,5 @@ mod tests {
             assert_eq!((passes(false), passes(true)), (of_service, of_sender), "{code}");
         }
         assert!(may_pass(Refusal::Unanswered));
-    }
-
-    #[test]
-    fn the_wait_is_random_up_to_a_limit_that_doubles_until_the_tries_are_used_up() {
-        let (half, full) = (Jitter(u32::MAX / 2 + 1), Jitter(u32::MAX));
-        for (tries, half_ms, longest_ms) in
-            [(1, 50, 100), (2, 100, 200), (3, 200, 400), (4, 400, 800), (5, 800, 1_600)]
-        {
-            assert_eq!(wait_ms(tries, Jitter(0)), Some(0));
-            assert_eq!(
-                (wait_ms(tries, half), wait_ms(tries, full)),
-                (Some(half_ms), Some(longest_ms))
-            );
-        }
-        assert_eq!((wait_ms(TRIES_MAX, full), wait_ms(u32::MAX, full)), (None, None));
     }
 }

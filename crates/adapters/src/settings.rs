@@ -9,6 +9,7 @@ use delivery::publish::AllowedOrigins;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
+use delivery::time::duration::SECOND_MS;
 use thiserror::Error;
 
 use crate::live_topics::Location;
@@ -54,6 +55,8 @@ pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
 /// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
+/// The function's own timeout in seconds. The deadline of an invocation less the timeout is the time of AWS, by which a function corrects its clock if that is wrong by more than five seconds; without this variable it does not.
+pub const FUNCTION_TIMEOUT_SECONDS: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// Whether messages carry their subscription as message group: `true` or `false`.
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 /// Which deliveries are logged: `all`, or `failures`, all but those that succeed at their first attempt.
@@ -85,6 +88,10 @@ pub(crate) const EXTENSION_PORT_DEFAULT: &str = "2773";
 /// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 const PREFIX_MAX_BYTES: usize = 180;
+
+/// The longest timeout of a function.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const TIMEOUT_MAX_SECONDS: u64 = 900;
 
 /// Why a function does not start.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -123,6 +130,8 @@ pub struct DispatchSettings {
     pub invoke_role_arn: Option<String>,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
+    /// The function's timeout, by which a wrong clock is noticed.
+    pub timeout_ms: Option<u64>,
     /// Which deliveries are logged.
     pub log_deliveries: LogDeliveries,
     /// What is counted.
@@ -140,6 +149,8 @@ pub struct DeadLetterSettings {
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
+    /// The function's timeout, by which a wrong clock is noticed.
+    pub timeout_ms: Option<u64>,
     /// What is counted.
     pub metrics: MetricsSettings,
     /// Whether queues are fair.
@@ -159,6 +170,8 @@ pub struct IngressSettings {
     pub keys: Vec<SecretName>,
     /// The senders that are granted a handshake; by default none.
     pub allowed_origins: AllowedOrigins,
+    /// The function's timeout, by which a wrong clock is noticed.
+    pub timeout_ms: Option<u64>,
 }
 
 impl DispatchSettings {
@@ -185,6 +198,7 @@ impl DispatchSettings {
             own_addresses: env.own_addresses()?,
             invoke_role_arn: env.optional(INVOKE_ROLE_ARN),
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
+            timeout_ms: env.timeout_ms()?,
             log_deliveries: env.log_deliveries()?,
             metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
@@ -207,6 +221,7 @@ impl DeadLetterSettings {
                 (QueueName::LastResort, env.queue(LAST_RESORT_QUEUE_URL)?),
             ],
             container: env.container()?,
+            timeout_ms: env.timeout_ms()?,
             metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
@@ -235,7 +250,8 @@ impl IngressSettings {
             return Err(SettingsError::Missing(PUBLISHER_KEYS));
         }
         let allowed_origins = env.parse_or(ALLOWED_ORIGINS, "", str::parse)?;
-        Ok(Self { events_queue_url, default_topic: env.default_topic()?, keys, allowed_origins })
+        let (default_topic, timeout_ms) = (env.default_topic()?, env.timeout_ms()?);
+        Ok(Self { events_queue_url, default_topic, keys, allowed_origins, timeout_ms })
     }
 }
 
@@ -327,6 +343,18 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         Ok(MetricsSettings { namespace, splits })
     }
 
+    fn timeout_ms(&self) -> Result<Option<u64>, SettingsError> {
+        let seconds = |text: String| {
+            let seconds =
+                text.parse().ok().filter(|seconds| (1..=TIMEOUT_MAX_SECONDS).contains(seconds));
+            seconds.map(|seconds| seconds * SECOND_MS).ok_or_else(|| {
+                format!("\"{text}\" is not a number of seconds from 1 to {TIMEOUT_MAX_SECONDS}")
+            })
+        };
+        let timeout = self.optional(FUNCTION_TIMEOUT_SECONDS);
+        timeout.map(|text| invalid(FUNCTION_TIMEOUT_SECONDS, seconds(text))).transpose()
+    }
+
     fn log_deliveries(&self) -> Result<LogDeliveries, SettingsError> {
         self.parse_or(LOG_DELIVERIES, "all", |text| match text {
             "all" => Ok(LogDeliveries::All),
@@ -407,6 +435,7 @@ mod tests {
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
         assert_eq!(settings.max_concurrency, 1);
+        assert_eq!(settings.timeout_ms, None);
         assert_eq!(settings.log_deliveries, LogDeliveries::All);
         assert_eq!(
             settings.metrics,
@@ -424,6 +453,14 @@ mod tests {
                 number,
                 "{value}"
             );
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_a_number_of_seconds_that_lambda_allows() {
+        for (value, timeout_ms) in [("1", Some(1_000)), ("900", Some(900_000)), ("", None)] {
+            let read = read(&[(FUNCTION_TIMEOUT_SECONDS, value)]);
+            assert_eq!(read.map(|settings| settings.timeout_ms), Ok(timeout_ms), "{value}");
         }
     }
 
@@ -470,6 +507,9 @@ mod tests {
             (METRICS_NAMESPACE, "AWS/Lambda", "not beginning with AWS/"),
             (MAX_CONCURRENCY, "50+", "50+10"),
             (MAX_CONCURRENCY, "0", "positive"),
+            (FUNCTION_TIMEOUT_SECONDS, "0", "from 1 to 900"),
+            (FUNCTION_TIMEOUT_SECONDS, "901", "from 1 to 900"),
+            (FUNCTION_TIMEOUT_SECONDS, "2m", "from 1 to 900"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),

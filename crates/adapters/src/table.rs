@@ -22,8 +22,8 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table,
-    TableError, TakePermits, TakePlaces,
+    Change, Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery,
+    Refusal, Report, Stored, Table, TableError, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
@@ -60,6 +60,17 @@ pub struct DynamoTable {
     name: String,
 }
 
+/// What an item holds of the limits of a destination.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The permits that are given out, and when the line of turns ends.
+    pub permits: Refusal,
+    /// When the line of its rate ends, in microseconds.
+    pub slots_us: Option<u64>,
+    /// Its last recovery.
+    pub recovery: Option<Recovery>,
+}
+
 impl DynamoTable {
     /// The table of this name.
     #[must_use]
@@ -88,17 +99,18 @@ impl DynamoTable {
         Ok(all)
     }
 
-    /// The permits of a destination that are given out, and the ends of its lines.
+    /// What an item holds of the limits of a destination.
     ///
     /// # Errors
     /// [`TableError`] when they cannot be read.
-    pub async fn limits(&self, key: &ItemKey) -> Result<(Refusal, Option<u64>), TableError> {
+    pub async fn limits(&self, key: &ItemKey) -> Result<Limits, TableError> {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
         let answer = request.send().await;
         let answer = answer.map_err(|error| self.failure("read", key, Failure::of(&error)))?;
         let item = answer.item.unwrap_or_default();
-        Ok((refusal(&item), read(&item, LineName::Slots.as_str())))
+        let slots_us = read(&item, LineName::Slots.as_str());
+        Ok(Limits { permits: refusal(&item), slots_us, recovery: recovery(&item) })
     }
 
     fn query(&self, partition: &str) -> QueryFluentBuilder {
@@ -242,30 +254,43 @@ impl Table for DynamoTable {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Line, TableError> {
+    ) -> Result<Places, TableError> {
         let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
         // Behind those who wait, if anybody does; otherwise from now on. In between somebody may have come or gone.
         let mut begins_anew = !take.others_wait;
+        // Presumed at first to be what the reporter knows.
+        let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
-            let request = self.line_update(key, name, begins_anew, take, now_ms);
-            let answer = request.return_values(ReturnValue::UpdatedNew).send().await;
+            let change = match reported(take, item, !begins_anew, now_ms) {
+                Ok(change) => change,
+                Err(other) => {
+                    return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
+                }
+            };
+            let request = self.line_update(key, name, begins_anew, take, change, now_ms);
+            let answer = request.return_values(ReturnValue::AllNew).send().await;
             let old = match answer {
                 Ok(answer) => {
-                    let new_us =
-                        answer.attributes.as_ref().and_then(|item| read(item, name.as_str()));
-                    let new_us = new_us.unwrap_or_else(|| now_us.saturating_add(all_us));
-                    return Ok(Line::Taken { first_us: new_us.saturating_sub(all_us) });
+                    let new = answer.attributes.unwrap_or_default();
+                    let end_us = read(&new, name.as_str());
+                    let end_us = end_us.unwrap_or_else(|| now_us.saturating_add(all_us));
+                    let line = Line::Taken { first_us: end_us.saturating_sub(all_us) };
+                    return Ok(Places { line, recovery: take.report.and(recovery(&new)) });
                 }
                 Err(error) => refused(error)
-                    .map_err(|problem| self.failure("take places of", key, problem))?,
+                    .map_err(|failure| self.failure("take places of", key, failure))?,
             };
+            item = take.report.and(recovery(&old));
             let end_us = read(&old, name.as_str());
-            if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
-                return Ok(full);
+            begins_anew = !take.has_to_wait(end_us, now_ms);
+            if let Err(other) = reported(take, item, !begins_anew, now_ms) {
+                return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
             }
-            begins_anew = take.waiting_until_us(end_us, now_ms).is_none();
+            if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
+                return Ok(Places { line: full, recovery: item });
+            }
         }
-        Ok(Line::Overtaken)
+        Ok(Places { line: Line::Overtaken, recovery: None })
     }
 }
 
@@ -310,37 +335,149 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Adds places to a line that ends in the future, or begins one now.
+    /// Adds places to a line that ends in the future, or begins one now. The recovery changes in the same update.
     fn line_update(
         &self,
         key: &ItemKey,
         name: LineName,
         begins_anew: bool,
         take: &TakePlaces,
+        change: Option<Change>,
         now_ms: u64,
     ) -> UpdateItemFluentBuilder {
         let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
-        let request = self
+        let mut request = self
             .update(key)
             .expression_attribute_names("#line", name.as_str())
             .expression_attribute_values(":expires", limits_expire(now_ms))
-            .expression_attribute_values(":now", number(now_us));
-        if begins_anew {
-            return request
-                .update_expression("SET #line = :end, expires = :expires")
-                .condition_expression(
-                    "attribute_not_exists(#line) OR #line <= :now OR #line > :plausible",
-                )
-                .expression_attribute_values(":end", number(now_us.saturating_add(all_us)))
-                .expression_attribute_values(":plausible", number(take.plausible_us()));
+            .expression_attribute_values(":now", number(now_us))
+            .expression_attribute_values(":plausible", number(take.plausible_us()));
+        let (mut update, mut condition) = if begins_anew {
+            request =
+                request.expression_attribute_values(":end", number(now_us.saturating_add(all_us)));
+            (
+                "SET #line = :end, expires = :expires".to_owned(),
+                "(attribute_not_exists(#line) OR #line <= :now OR #line > :plausible)".to_owned(),
+            )
+        } else {
+            request = request
+                .expression_attribute_values(":all", number(all_us))
+                .expression_attribute_values(
+                    ":latest",
+                    number(take.latest_ms.saturating_mul(1_000)),
+                );
+            (
+                "SET #line = #line + :all, expires = :expires".to_owned(),
+                "#line > :now AND #line < :latest AND #line <= :plausible".to_owned(),
+            )
+        };
+        if let Some((change, report)) = change.zip(take.report.as_ref()) {
+            let parts = (&mut update, &mut condition);
+            request = match change {
+                Change::Add => {
+                    with_results(request, parts, report, (take.waits(!begins_anew), now_ms))
+                }
+                Change::Replace { old, new } => with_recovery(request, parts, old, new),
+            };
         }
-        request
-            .update_expression("ADD #line :all SET expires = :expires")
-            .condition_expression("#line > :now AND #line < :latest AND #line <= :plausible")
-            .expression_attribute_values(":plausible", number(take.plausible_us()))
-            .expression_attribute_values(":all", number(all_us))
-            .expression_attribute_values(":latest", number(take.latest_ms.saturating_mul(1_000)))
+        request.update_expression(update).condition_expression(condition)
     }
+}
+
+/// What the report of a process does to an item, if it reports.
+fn reported(
+    take: &TakePlaces,
+    item: Option<Recovery>,
+    has_others: bool,
+    now_ms: u64,
+) -> Result<Option<Change>, Recovery> {
+    let (report, waits) = (take.report.as_ref(), take.waits(has_others));
+    report.map(|report| Recovery::reported(item, report, waits, now_ms)).transpose()
+}
+
+/// Adds results to those of the item, if no change of the rate is due there.
+fn with_results(
+    request: UpdateItemFluentBuilder,
+    (update, condition): (&mut String, &mut String),
+    Report { known, results }: &Report,
+    (waits, now_ms): (bool, u64),
+) -> UpdateItemFluentBuilder {
+    *condition += " AND began_ms = :began AND since_ms = :since AND in_a_row < :fall";
+    *update += ", good = good + :good, failed = failed + :failed, away = away + :away, in_a_row = ";
+    *update += if results.good > 0 { ":failed" } else { "in_a_row + :failed" };
+    let request = request
+        .expression_attribute_values(":began", number(known.began_ms))
+        .expression_attribute_values(":since", number(known.since_ms))
+        .expression_attribute_values(":fall", number(Recovery::fall().into()))
+        .expression_attribute_values(":good", number(results.good.into()))
+        .expression_attribute_values(":failed", number(results.failed.into()))
+        .expression_attribute_values(":away", signed(results.away));
+    if !results.have_waited(waits) {
+        return request;
+    }
+    *update += ", waited_ms = :waited";
+    request.expression_attribute_values(":waited", number(now_ms))
+}
+
+/// Replaces the recovery of the item, if it is this one.
+fn with_recovery(
+    request: UpdateItemFluentBuilder,
+    (update, condition): (&mut String, &mut String),
+    old: Option<Recovery>,
+    new: Recovery,
+) -> UpdateItemFluentBuilder {
+    let mut request = request;
+    match old {
+        None => *condition += " AND attribute_not_exists(began_ms)",
+        Some(old) => {
+            for (name, value) in attributes(old) {
+                *condition += &format!(" AND {name} = :old_{name}");
+                request = request.expression_attribute_values(format!(":old_{name}"), value);
+            }
+        }
+    }
+    for (name, value) in attributes(new) {
+        *update += &format!(", {name} = :new_{name}");
+        request = request.expression_attribute_values(format!(":new_{name}"), value);
+    }
+    request
+}
+
+/// The attributes of a recovery.
+fn attributes(recovery: Recovery) -> [(&'static str, AttributeValue); 10] {
+    let (ceiling, ceiling_until_ms) = recovery.ceiling.unwrap_or_default();
+    [
+        ("began_ms", number(recovery.began_ms)),
+        ("rate", number(recovery.rate.into())),
+        ("since_ms", number(recovery.since_ms)),
+        ("good", number(recovery.good.into())),
+        ("failed", number(recovery.failed.into())),
+        ("in_a_row", number(recovery.in_a_row.into())),
+        ("away", signed(recovery.away)),
+        ("waited_ms", number(recovery.waited_ms)),
+        ("ceiling", number(ceiling.into())),
+        ("ceiling_until_ms", number(ceiling_until_ms)),
+    ]
+}
+
+/// The recovery that an item holds.
+fn recovery(item: &Item) -> Option<Recovery> {
+    let count = |name: &str| u32::try_from(read(item, name)?).ok();
+    Some(Recovery {
+        began_ms: read(item, "began_ms")?,
+        rate: count("rate")?,
+        since_ms: read(item, "since_ms")?,
+        good: count("good")?,
+        failed: count("failed")?,
+        in_a_row: count("in_a_row")?,
+        away: item.get("away")?.as_n().ok()?.parse().ok()?,
+        waited_ms: read(item, "waited_ms")?,
+        ceiling: count("ceiling").filter(|rate| *rate > 0).zip(read(item, "ceiling_until_ms")),
+    })
+}
+
+fn signed(number: i64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
 }
 
 /// The failure of a request.

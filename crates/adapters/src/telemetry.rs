@@ -14,7 +14,9 @@ use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::ReplayEnd;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, Returned, Word, trace};
+use delivery::delivery::{
+    DeadLetter, Delivery, DeliveryTarget, Entry, Returned, WaitReason, Word, trace,
+};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -101,43 +103,6 @@ pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
 /// Logs that nobody can publish over HTTP with this key, because it cannot be read.
 pub fn key_unreadable(error: &SecretError) {
     error!(problem = %error, "request.keys_unreadable");
-}
-
-/// Why a delivery is held: no attempt is made, and none is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldReason {
-    /// Its subscription is paused.
-    Paused,
-    /// Its destination has not consented yet.
-    Consent,
-    /// The rate that its destination allows is used up.
-    Rate,
-    /// Its destination takes no more requests at once: other functions make all of them, or it has too
-    /// much to do.
-    Concurrency,
-    /// The invocation had no time left for it.
-    Time,
-    /// Its destination is slow to answer, and it is attempted in the slow lane.
-    Slow,
-    /// Its destination is disabled.
-    Disabled,
-    /// Its destination asked to be left alone, by `Retry-After` of another answer.
-    RetryAfter,
-}
-
-impl HoldReason {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Paused => "paused",
-            Self::Consent => "consent",
-            Self::Rate => "rate",
-            Self::Concurrency => "concurrency",
-            Self::Time => "time",
-            Self::Slow => "slow",
-            Self::Disabled => "disabled",
-            Self::RetryAfter => "retryAfter",
-        }
-    }
 }
 
 /// Which deliveries are logged; all are counted.
@@ -443,20 +408,11 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
     );
 }
 
-/// Logs a delivery that is put off because its destination is on probation.
-pub fn deferred(delivery: &Delivery, wait_ms: u64) {
-    line!(
-        Level::INFO,
-        delivery,
-        attempts = delivery.attempts,
-        outcome = Outcome::Probation.as_str(),
-        wait_ms,
-        "delivery.put_off"
-    );
-}
-
 /// Logs a delivery that is not attempted yet.
-pub fn held(delivery: &Delivery, why: HoldReason, wait_ms: u64) {
+pub fn held(delivery: &Delivery, why: WaitReason, wait_ms: u64) {
+    if why == WaitReason::Probation {
+        return put_off(delivery, wait_ms);
+    }
     line!(
         Level::INFO,
         delivery,
@@ -467,9 +423,20 @@ pub fn held(delivery: &Delivery, why: HoldReason, wait_ms: u64) {
     );
 }
 
-/// Logs that a destination's probation began, continues or ended.
-pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) {
-    let (name, destination) = (&subscription.name, subscription.destination.display());
+/// Logs a delivery that is put off because its destination is on probation.
+fn put_off(delivery: &Delivery, wait_ms: u64) {
+    line!(
+        Level::INFO,
+        delivery,
+        attempts = delivery.attempts,
+        outcome = Outcome::Probation.as_str(),
+        wait_ms,
+        "delivery.put_off"
+    );
+}
+
+/// Logs that the probation of an address began, continues or ended.
+pub fn probation(name: &SubscriptionName, destination: &str, outcome: Outcome, found: Finding) {
     let outcome = outcome.as_str();
     match found {
         Finding::Began { lasts_ms } => {
@@ -483,8 +450,7 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) 
 }
 
 /// Logs that a destination became slow to answer, or recovered.
-pub fn slow_destination(subscription: &Subscription, found: Finding) {
-    let (name, destination) = (&subscription.name, subscription.destination.display());
+pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Finding) {
     match found {
         Finding::Began { lasts_ms } | Finding::GoesOn { lasts_ms } => {
             warn!(subscription = %name, destination, lasts_ms, "destination.slow");
@@ -553,6 +519,11 @@ pub fn divided(message: &str, parts: usize) {
 /// Logs that this process is not told before it is ended: the metrics that it keeps are lost then.
 pub fn stop_unannounced(problem: &str) {
     warn!(problem, "stop.unannounced");
+}
+
+/// Logs that the clock of this machine is wrong, and what is added to it from now on; 0 once it is right again.
+pub fn clock_corrected(offset_ms: i64) {
+    warn!(offset_ms, "clock.corrected");
 }
 
 /// Logs a panic that was contained: a bug of ours.

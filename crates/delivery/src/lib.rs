@@ -8,7 +8,7 @@
 //!
 //! The modules, from the lowest up; each imports only those before it:
 //!
-//! - [`time`]: durations and timestamps. [`address`]: which addresses requests may go to; no other
+//! - [`time`]: durations and timestamps. [`waits`]: how long everything waits. [`address`]: which addresses requests may go to; no other
 //!   module uses it.
 //! - [`event`]: what was published. [`document`]: trees of values with positions, and how fields are declared.
 //! - [`subscription`]: which events go where, and how hard to try.
@@ -71,4 +71,5 @@ pub mod subscription;
 pub mod table;
 pub mod time;
 pub mod topic_object;
+pub mod waits;
 pub mod wire;

@@ -24,14 +24,13 @@ use crate::subscription::Destination;
 use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::schedule::Jitter;
 use crate::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use crate::subscription::sink::SinkQueue;
 use crate::table::HasTable;
+use crate::waits::{self, Jitter};
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
-    RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms,
-    write_replay_end,
+    RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, write_replay_end,
 };
 use url::Url;
 
@@ -277,7 +276,7 @@ impl Record {
             group: MessageGroup::Received(self.group.clone()),
             receives: 0,
             unread: self.unread.saturating_add(1),
-            wait_ms: unread_wait_ms(self.unread),
+            wait_ms: waits::unread_ms(self.unread),
         };
         message.fits().then_some(message)
     }
@@ -291,8 +290,8 @@ impl Record {
             return true;
         }
         match self.unread_message() {
-            Some(_) => has_waited(self.unread),
-            None => now_ms.saturating_sub(self.first_received_ms) >= UNREAD_MS,
+            Some(_) => waits::has_waited_unread(self.unread),
+            None => now_ms.saturating_sub(self.first_received_ms) >= waits::UNREAD_MS,
         }
     }
 

@@ -22,9 +22,9 @@ use delivery::delivery::DeadLetter;
 use delivery::ports::{
     Attribute, Message, MessageGroup, PutError, QueueName, Record, StoragePorts,
 };
-use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
-use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use delivery::time::duration::HOUR_MS;
+use delivery::waits::{hidden_seconds, storage_ms};
 use delivery::wire::write_dead_letter;
 use futures::stream::{self, StreamExt as _};
 
@@ -35,10 +35,6 @@ pub use crate::decode::dead_letter_of;
 
 /// Blobs that are being stored at a time.
 const AT_ONCE: usize = 50;
-/// A record stays invisible no longer than this after its receive; an hour is left for the invocation
-/// itself.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
-const INVISIBLE_MAX_SECONDS: u64 = 43_200 - 3_600;
 
 /// The deadletter function over its ports.
 #[derive(Debug)]
@@ -189,7 +185,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if since_ms >= letter.keep_trying_for_ms {
             return self.last_resort(record, letter, &error.to_string(), since_ms).await;
         }
-        let wait_ms = storage_wait_ms(since_ms);
+        let wait_ms = storage_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
         self.retry_later(record, letter, wait_ms).await
     }
@@ -207,9 +203,7 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Leaves a record in its queue, hidden for this long.
     async fn leave_hidden(&self, record: &Record, wait_ms: u64) {
-        // SQS takes whole seconds; rounded down, the record would arrive before it is due.
-        let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
-        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        let seconds = hidden_seconds(wait_ms);
         // Should it fail, the queue's own visibility timeout applies: nothing is lost.
         self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
     }
@@ -228,7 +222,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
-            let wait_ms = storage_wait_ms(since_ms);
+            let wait_ms = storage_ms(since_ms);
             // Each time: it is in no other queue, and its own deletes it after 14 days.
             telemetry::refused(&letter.delivery, problem, wait_ms);
             self.leave_hidden(record, wait_ms).await;

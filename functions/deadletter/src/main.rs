@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
 use adapters::aws_ports::{AwsStoragePorts, aws_config};
+use adapters::aws_time;
 use adapters::records::{self, Batch, SourceQueues};
 use adapters::runtime;
 use adapters::settings::DeadLetterSettings;
@@ -23,7 +24,9 @@ async fn serve() -> Result<(), Error> {
     let ports = AwsStoragePorts::new(&aws_config().await, &settings);
     let function = &DeadLetters::new(ports, settings.container)
         .with_telemetry(Telemetry::new(settings.metrics));
+    let timeout_ms = settings.timeout_ms;
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
+        aws_time::correct_clock(invocation.context.deadline, timeout_ms);
         let records = records::read(invocation.payload, queues)?;
         let redeliver = function.handle(&records).await;
         // All that it counts is urgent, so nothing is kept for the next one.

@@ -13,9 +13,9 @@ use adapters::telemetry;
 use delivery::delivery::DeadLetter;
 use delivery::delivery::replay::ReplayEnd;
 use delivery::ports::{Attribute, Message, QueueName, Record, StoragePorts};
-use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::DAY_MS;
+use delivery::waits::{REPLAY_END_SECONDS, storage_ms};
 use delivery::wire::{WireError, is_replay_end, read_replay_end};
 
 /// An end that storage refused for this long is given up.
@@ -23,8 +23,6 @@ const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
 /// Where neither storage nor the queue takes an end, its record is redelivered this often. Well below the
 /// queue's own limit, behind which it would be a dead letter.
 const RECEIVES_MAX: u32 = 10;
-/// For how long it is hidden meanwhile.
-const HIDDEN_SECONDS: u32 = 300;
 
 /// A record with the end of a replayed delivery.
 pub(crate) enum ReplayEndRecord {
@@ -89,7 +87,7 @@ pub(crate) async fn record_end(
         telemetry::replay_end_lost(&record.message, &error.to_string());
         return true;
     }
-    let wait_ms = storage_wait_ms(since_ms);
+    let wait_ms = storage_ms(since_ms);
     telemetry::replay_end_refused(end, &error.to_string(), wait_ms);
     let sent = ports.send(QueueName::DeadLetter, Message::of_replay_end(end, wait_ms)).await;
     let Err(unsent) = sent else { return true };
@@ -99,6 +97,6 @@ pub(crate) async fn record_end(
         return true;
     }
     // Should it fail, the queue's own visibility timeout applies.
-    ports.change_visibility(record.queue, &record.receipt, HIDDEN_SECONDS).await;
+    ports.change_visibility(record.queue, &record.receipt, REPLAY_END_SECONDS).await;
     false
 }

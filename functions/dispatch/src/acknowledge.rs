@@ -8,27 +8,26 @@
 use std::sync::{Arc, PoisonError};
 
 use adapters::runtime::contained;
-use adapters::telemetry::{self, HoldReason};
-use delivery::delivery::Batching;
+use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::{Batching, WaitReason};
 use delivery::machine::step;
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::ports::{QueueName, Record};
+use delivery::waits::unattempted_seconds;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 use uuid::Uuid;
 
 use crate::decode::WorkItem;
-use crate::dispatch::{Dispatch, Invocation};
+use crate::intake::{RecordPorts, Records};
+use crate::invocation::Invocation;
 use crate::message::{fits_a_message, is_published, queue_of_delivery};
 use crate::progress::{Entry, InFlightDelivery, Stage};
 
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
-/// A record too large to be re-enqueued is hidden for as many seconds as it was received times, at
-/// most this.
-const HIDDEN_MAX_SECONDS: u32 = 900;
 
-impl<P: DispatchPorts> Dispatch<P> {
+impl<P: RecordPorts> Records<P> {
     /// The message ids of the records that SQS has to redeliver.
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
@@ -57,7 +56,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if is_published(record) {
             self.remember(&of.progress.done_of(index));
         }
-        self.in_time(self.hide_returned(record), of.deadline).boxed().await;
+        of.deadline.in_time(&*self.ports, self.hide_returned(record)).boxed().await;
         Some(record.message.clone())
     }
 
@@ -73,11 +72,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
             if of.progress.is_unattempted(index) && unfinished.iter().any(is_too_large_to_wait) {
-                let seconds = record.receives.min(HIDDEN_MAX_SECONDS);
+                let seconds = unattempted_seconds(record.receives);
                 // Boxed, and what follows too: it is rare, and would enlarge every record's future.
                 let returned =
                     self.return_to_queue(record, "no attempt was begun in time", seconds);
-                self.in_time(returned, of.deadline).boxed().await;
+                of.deadline.in_time(&*self.ports, returned).boxed().await;
                 return false;
             }
             let requeue = |entry| self.requeue_unfinished(entry, of);
@@ -104,23 +103,25 @@ impl<P: DispatchPorts> Dispatch<P> {
             (
                 Stage::NotStarted | Stage::Attempting | Stage::Waiting,
                 WorkItem::DeadLetter(letter),
-            ) => self.finish_dead_letter(of, id, &letter).await,
+            ) => self.endings.finish_dead_letter(of, id, &letter).await,
             (_, WorkItem::Forward(queue, message)) => {
-                of.progress.set_sent(id, self.send(queue, *message, of.deadline).await);
+                of.progress
+                    .set_sent(id, self.endings.sending.send(queue, *message, of.deadline).await);
             }
             (Stage::NotStarted, WorkItem::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
-                delivery.hold = delivery.hold.next_turn(now_ms);
-                let wait_ms = delivery.due_ms.max(delivery.hold.until_ms).saturating_sub(now_ms);
-                telemetry::held(&delivery, HoldReason::Time, wait_ms);
+                let (hold, turn_ms) = delivery.hold.next_turn();
+                delivery.hold = hold;
+                let wait_ms = delivery.due_ms.saturating_sub(now_ms).max(turn_ms);
+                telemetry::held(&delivery, WaitReason::Time, wait_ms);
                 let queue = queue_of_delivery(&delivery);
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.requeue(of, &in_flight, queue, wait_ms).await;
+                self.endings.requeue(of, &in_flight, queue, wait_ms).await;
             }
             (Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
+                self.endings.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
             }
             (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
@@ -132,7 +133,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let subscription = Arc::clone(&subscription);
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.finish(of, &in_flight, settled.end).await;
+                self.endings.finish(of, &in_flight, settled.end).await;
             }
         }
     }

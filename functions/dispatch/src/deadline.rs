@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use delivery::ports::Clock;
+
 /// A response timeout is at most the function's timeout less this.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// No attempt begins unless it can time out and leave this much for what follows it. Of the eight
@@ -49,6 +51,21 @@ impl Deadline {
     pub(crate) fn share_ms(&self, now_ms: u64) -> Option<u64> {
         let answered_ms = self.ends_ms?.saturating_sub(ANSWER_MARGIN_MS);
         Some(answered_ms.saturating_sub(now_ms) / 2)
+    }
+
+    /// Does something for at most half of the time that is left; `None` when it did not end by then.
+    pub(crate) async fn in_time<T>(
+        &self,
+        clock: &impl Clock,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let Some(share_ms) = self.share_ms(clock.now_ms()) else { return Some(work.await) };
+        tokio::select! {
+            // What is done at once is done, even when no time is left.
+            biased;
+            done = work => Some(done),
+            () = clock.sleep(share_ms) => None,
+        }
     }
 
     /// The response timeout of an attempt that begins now, if one may; the first of an invocation

@@ -6,15 +6,12 @@
 
 use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use delivery::waits::{DELAY_MAX_MS, TOO_LARGE_SECONDS, hidden_seconds};
 
 use crate::message::{held_message, hold_of, queue_of, same_message};
 
-/// A message is delayed no longer than this.
-const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 /// How far the clocks of SQS and of a function may be apart, and more.
 const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
-/// A record that is too large to be re-enqueued with our attribute is hidden for this long.
-const TOO_LARGE_SECONDS: u32 = 3_600;
 
 /// At most so many bytes are added to an attribute by a hold.
 const HOLD_BYTES: usize = 80;
@@ -78,7 +75,6 @@ fn requeued(record: &Record, message: Message) -> Wait {
 }
 
 fn hidden(wait_ms: u64) -> Wait {
-    // SQS takes whole seconds; rounded down, the record would be received too early once more.
-    let seconds = wait_ms.min(HOUR_MS).div_ceil(SECOND_MS);
-    Wait::Hidden { seconds: u32::try_from(seconds).unwrap_or(TOO_LARGE_SECONDS) }
+    // No hold is longer: what is left of more than an hour was counted by another clock.
+    Wait::Hidden { seconds: hidden_seconds(wait_ms.min(HOUR_MS)) }
 }

@@ -1,44 +1,41 @@
-//! Reading a record, with a second look at the newest subscriptions before a name counts as missing.
+//! Reads a record. A name counts as missing only after the newest subscriptions were read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use adapters::telemetry;
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use adapters::telemetry::{self, Telemetry};
+use delivery::ports::{QueueName, Record, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
+use delivery::waits::{hidden_seconds, isolated_seconds};
 use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
-use crate::dispatch::Dispatch;
+use crate::endings::{EndingPorts, Endings};
+use crate::finished::FinishedDeliveries;
 use crate::hold::{self, Wait};
 use crate::message::is_published;
-use crate::sharing;
+use crate::notices::{self, NoticePorts, Notices};
 
-/// How long after the end of an invocation a record in isolation is received again if it crashed.
+/// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
 
-/// How long a record in isolation is hidden that returns there, at first and at most: its queue's own
-/// visibility timeout.
-const RETURNED_SECONDS: u32 = 60;
-const RETURNED_MAX_SECONDS: u32 = 7_200;
-
-/// The records of a part wait for their topics for so long at most. Then they wait as messages.
+/// Maximum wait for topics of the records of a part. Then they wait as messages.
 const READS_MAX_MS: u64 = 20 * SECOND_MS;
 
-/// Records of a batch that are handled together, and what is known of their topics.
+/// Records of a batch that are handled together, and their topics as read so far.
 pub(crate) struct Part<'r> {
     pub(crate) records: Cow<'r, [Record]>,
     pub(crate) catalogue: Result<Arc<Catalogue>, String>,
 }
 
-/// Why a record has no items now.
+/// The reason why a record has no items now.
 enum Unread {
-    /// What it needs of the subscriptions is not known.
+    /// Subscriptions that it needs cannot be read.
     Unknown(String),
     /// Its attribute cannot be read; a newer version may have written it.
     Unreadable(String),
@@ -46,39 +43,54 @@ enum Unread {
     Panicked,
 }
 
-impl<P: DispatchPorts> Dispatch<P> {
-    /// Whether this process finished it when it received its record before.
+/// The records of this process: read first, acknowledged last.
+#[derive(Debug)]
+pub(crate) struct Records<P> {
+    pub(crate) ports: Arc<P>,
+    /// The topic of records without one.
+    pub(crate) default_topic: Option<TopicName>,
+    pub(crate) finished: Mutex<FinishedDeliveries>,
+    pub(crate) notices: Arc<Notices<P>>,
+    pub(crate) endings: Arc<Endings<P>>,
+    pub(crate) telemetry: Arc<Telemetry>,
+}
+
+pub(crate) trait RecordPorts: EndingPorts + NoticePorts + SubscriptionSource {}
+
+impl<T: EndingPorts + NoticePorts + SubscriptionSource> RecordPorts for T {}
+
+impl<P: RecordPorts> Records<P> {
+    /// True if this process finished the item after an earlier receive of its record.
     pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
-        // A delivery that travels alone was re-enqueued for its next attempt: that is no end.
+        // A delivery in a message of its own was re-enqueued for its next attempt, which is no end.
         let Some(delivery) = item.delivery().filter(|_| is_published(record)) else { return false };
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         finished.contains(&delivery.origin.message, delivery.id)
     }
 
-    /// Hides a record in isolation until little after this invocation, in case it crashes us. Its
-    /// queue would hide it for long, so that throttling alone does not use up its receives.
+    /// Hides a record in isolation until a little after this invocation, in case it crashes us. Its queue would hide it for long,
+    /// so that throttling alone does not use up its receives.
     async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
         let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
         else {
             return;
         };
         let left_ms = ends_ms.saturating_sub(self.ports.now_ms()).saturating_add(AFTER_END_MS);
-        let seconds = u32::try_from(left_ms.div_ceil(SECOND_MS)).unwrap_or(u32::MAX);
+        let seconds = hidden_seconds(left_ms);
         self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Hides a record in isolation that returns there without a crash, longer each time: while a
-    /// queue refuses messages for hours, that must not use up its receives.
+    /// Hides a record that returns to isolation without a crash, longer each time: a queue that refuses messages for hours must
+    /// not use up its receives.
     pub(crate) async fn hide_returned(&self, record: &Record) {
         if record.queue == QueueName::Isolation {
-            let doubled = RETURNED_SECONDS << record.receives.saturating_sub(1).min(7);
-            let seconds = doubled.min(RETURNED_MAX_SECONDS);
+            let seconds = isolated_seconds(record.receives);
             self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
         }
     }
 
-    /// The items of a record; `None` when it returns to the queue. A name counts as missing only
-    /// after the newest subscriptions were read; while those cannot be read, the record waits.
+    /// The items of a record; `None` when it returns to the queue. A name counts as missing only after the newest subscriptions
+    /// were read; while those cannot be read, the record waits.
     pub(crate) async fn read_record(
         &self,
         record: &Record,
@@ -91,8 +103,9 @@ impl<P: DispatchPorts> Dispatch<P> {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);
         }
-        if let Some(minute) = sharing::announced(record) {
-            let told = self.tell_of_minute(minute, record, catalogue, deadline).boxed().await;
+        if let Some(minute) = notices::announced(record) {
+            let told =
+                self.notices.tell_of_minute(minute, record, catalogue, deadline).boxed().await;
             let until_known = || hold::until_known(record, self.ports.now_ms());
             return match told {
                 Ok(items) => Some(items),
@@ -114,7 +127,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
             Err(Unread::Unreadable(why)) => (hold::until_readable(record), why),
-            // Its queue hides it, and then it is isolated.
+            // Its queue hides the record, and then isolates it.
             Err(Unread::Panicked) => return None,
         };
         self.wait(record, wait, &why).await
@@ -134,14 +147,14 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// The time until which the records of a part may wait for their topics, all together.
+    /// End of the wait of all records of a part for their topics.
     pub(crate) fn reads_until_ms(&self, deadline: &Deadline) -> u64 {
         let now_ms = self.ports.now_ms();
         let share_ms = deadline.share_ms(now_ms).unwrap_or(READS_MAX_MS);
         now_ms.saturating_add(share_ms.min(READS_MAX_MS))
     }
 
-    /// Divides a batch by topic, so that nobody waits while a topic of somebody else is read.
+    /// Divides a batch by topic, so that no record waits while the topic of another one is read.
     pub(crate) fn parts<'r>(
         &self,
         records: &'r [Record],
@@ -149,7 +162,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Vec<Part<'r>> {
         let whole = |catalogue| vec![Part { records: records.into(), catalogue }];
         let known = match known {
-            // One that is whole has no topic to wait for.
+            // A whole catalogue has no topic to wait for.
             Ok(known) if !known.is_whole() => known,
             other => return whole(other),
         };
@@ -176,7 +189,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Result<Decoded, Unread> {
         let left_ms = reads_until_ms.saturating_sub(self.ports.now_ms());
         let decoded = tokio::select! {
-            // Known topics are read at once, even when no time is left.
+            // Cached topics are available at once, even when no time is left.
             biased;
             decoded = self.decode_newest(record, catalogue) => decoded?,
             () = self.ports.sleep(left_ms) => {
@@ -189,7 +202,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Decodes a record, with the newest subscriptions if a name is missing in those that are known.
+    /// Decodes a record, with the newest subscriptions if a name is missing in the cached ones.
     async fn decode_newest(
         &self,
         record: &Record,
@@ -207,8 +220,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.decode_with_topics(record, catalogue).await
     }
 
-    /// Reads the topics that a record needs: its own, and those that its deliveries may lead to. So
-    /// nothing is attempted before it is known who gets a reply or a dead letter.
+    /// Reads the topics that a record needs: its own, and those that its deliveries may lead to. So the receivers of replies and
+    /// dead letters are known before the first attempt.
     async fn decode_with_topics(
         &self,
         record: &Record,

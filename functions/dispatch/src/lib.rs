@@ -7,41 +7,45 @@
 
 mod acknowledge;
 mod active_work;
-mod arrival;
+mod answers;
 mod attempt;
-mod consent;
+mod credentials;
+mod dead_letter_counts;
 mod deadline;
 mod decode;
+mod destination;
 mod dispatch;
-mod finish;
+mod endings;
+mod finished;
 mod hold;
 mod intake;
+mod invocation;
 mod late;
-mod limits;
-mod memory;
 mod message;
+mod news;
+mod notices;
 mod plan;
 mod progress;
-mod secrets;
-mod send;
+mod sending;
 mod settlement;
-mod sharing;
-mod turns;
+mod slow_lane;
+mod table;
 
-pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
-pub use crate::memory::health::READ_EVERY_MS;
+pub use crate::dispatch::Dispatch;
+pub use crate::invocation::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
+pub use crate::news::READ_EVERY_MS;
+use crate::progress::InFlightDelivery;
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
 pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
-use crate::{dispatch::Invocation, dispatch::Shared, intake::Part, plan::BatchPlan};
-use crate::{limits::Permit, progress::InFlightDelivery};
+use crate::{intake::Part, invocation::Invocation, invocation::Shared, plan::BatchPlan};
 use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
 use futures::{FutureExt as _, StreamExt as _, future::join, future::join_all, stream};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let (known, ()) = join(self.ports.current(), self.learn(deadline)).await;
-        let parts = self.parts(records, known);
+        let (known, ()) = join(self.ports.current(), self.news.learn(deadline)).await;
+        let parts = self.records.parts(records, known);
         let shared = Shared::of(parts.len(), deadline);
         let handled = parts.into_iter().map(|part| self.handle_part(part, &shared));
         join_all(handled).await.concat()
@@ -51,42 +55,48 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
         let Part { records, mut catalogue } = part;
         let mut plan = BatchPlan::of(&shared.deliveries);
-        let (deadline, until_ms) = (shared.deadline, self.reads_until_ms(shared.deadline));
+        let (deadline, until_ms) = (shared.deadline, self.records.reads_until_ms(shared.deadline));
         for record in records.iter() {
-            match self.read_record(record, &mut catalogue, deadline, until_ms).await {
-                Some(items) => plan.add(record, items, |item| self.is_finished(record, item)),
+            match self.records.read_record(record, &mut catalogue, deadline, until_ms).await {
+                Some(items) => plan.add(record, items, |it| self.records.is_finished(record, it)),
                 None => plan.add_returned(record),
             }
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
         let of = Invocation::new(&records, progress, catalogue, shared, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &of)).await;
-        redeliver.extend(self.acknowledge(&records, &of).await);
-        self.share(&of).await;
+        redeliver.extend(self.records.acknowledge(&records, &of).await);
+        self.news.share(&of).await;
         redeliver
     }
 
     /// Delivers one group until each member has ended, was re-enqueued, or ran out of time.
-    async fn deliver(&self, group: Group<InFlightDelivery>, permit: Permit, of: &Invocation<'_>) {
+    pub(crate) async fn deliver(&self, group: Group<InFlightDelivery>, of: &Invocation<'_>) {
         let Group { subscription, members: mut waiting } = group;
+        let mut passage = self.destinations.passage(&subscription, &waiting);
         for wait in 0..=IN_PLACE_WAITS {
             let in_place_ms = if wait < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
-            let mut arrived = self.sort_arrivals(waiting, &subscription, in_place_ms, of).await;
-            if !arrived.due.is_empty() {
-                let attempted = self.attempt(&subscription, &arrived, of).await;
+            let asked = self.destinations.ask(waiting, &mut passage, of).await;
+            let mut soon = self.carry_out(asked.refused, &subscription, in_place_ms, of).await;
+            if passage.leads_to_a_topic() {
+                self.forward_all(asked.due, of).await;
+            } else if !asked.due.is_empty() {
+                let attempted = self.attempts.attempt(&asked.due, &mut passage, of).await;
                 let Some((exchange, late)) = attempted else { return };
                 // A retry waits in place only where no late answer is waited for.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };
                 let settled =
-                    self.settle(arrived.due, &subscription, &exchange, limit_ms, of).await;
+                    self.endings.settle(asked.due, &subscription, &exchange, limit_ms, of).await;
                 if let Some(late) = late {
-                    drop(permit);
-                    return self.finish_late(settled.ended, &subscription, late, of).boxed().await;
+                    passage.give_back_room();
+                    let finished = self.endings.finish_late(settled.ended, &subscription, late, of);
+                    return finished.boxed().await;
                 }
-                self.finish_all(of, settled.ended).await;
-                arrived.soon.extend(settled.retry_in_place);
+                passage.end_attempt();
+                self.endings.finish_all(of, settled.ended).await;
+                soon.extend(settled.retry_in_place);
             }
-            waiting = arrived.soon;
+            waiting = soon;
             let Some(due_ms) = waiting.iter().map(|one| one.delivery.due_ms).max() else { return };
             self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
         }

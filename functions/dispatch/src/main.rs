@@ -4,6 +4,7 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 use adapters::aws_ports::{AwsPorts, aws_config};
+use adapters::aws_time;
 use adapters::records::{self, Batch, SourceQueues};
 use adapters::settings::DispatchSettings;
 use adapters::telemetry::{self, Telemetry};
@@ -20,9 +21,11 @@ fn main() -> Result<(), Error> {
 
 async fn serve() -> Result<(), Error> {
     let started = start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
-    let (dispatch, queues) = &started;
+    let (dispatch, queues, timeout_ms) = &started;
     let stop = stop::announced().await;
     let serving = lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
+        // First, because everything else reads the clock.
+        aws_time::correct_clock(invocation.context.deadline, *timeout_ms);
         dispatch.telemetry().invocation_begins();
         let records = records::read(invocation.payload, queues)?;
         let deadline =
@@ -39,7 +42,7 @@ async fn serve() -> Result<(), Error> {
     ended
 }
 
-async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues)> {
+async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues, Option<u64>)> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
     let queues = SourceQueues::new(&settings.queues, QueueName::Events);
     let ports =
@@ -48,5 +51,5 @@ async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues)> {
     let dispatch = dispatch.with_max_concurrency(settings.max_concurrency).with_telemetry(
         Telemetry::new(settings.metrics).with_log_deliveries(settings.log_deliveries),
     );
-    Ok((dispatch, queues))
+    Ok((dispatch, queues, settings.timeout_ms))
 }

@@ -4,10 +4,10 @@ use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::reply;
 use delivery::machine::step::{self, End};
-use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 
-use crate::dispatch::{Dispatch, Invocation};
+use crate::endings::{EndingPorts, Endings};
+use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Stage, Unfinished};
 
 /// What an exchange led to.
@@ -19,7 +19,7 @@ pub(crate) struct Settlement {
     pub(crate) ended: Vec<Unfinished>,
 }
 
-impl<P: DispatchPorts> Dispatch<P> {
+impl<P: EndingPorts> Endings<P> {
     /// Records the exchange in each delivery. A success is finished here; every other end is
     /// returned, because a late answer may still replace it.
     pub(crate) async fn settle(

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
 use adapters::aws_ports::{AwsIngressPorts, aws_config};
+use adapters::aws_time;
 use adapters::runtime;
 use adapters::settings::IngressSettings;
 use adapters::telemetry;
@@ -19,9 +20,11 @@ async fn serve() -> Result<(), Error> {
     let settings = IngressSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("ingress cannot start: {error}"))?;
     let ports = AwsIngressPorts::new(&aws_config().await, &settings)?;
+    let timeout_ms = settings.timeout_ms;
     let function = &Ingress::new(ports, settings.default_topic, settings.keys)
         .allowing(settings.allowed_origins);
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Invocation>| async move {
+        aws_time::correct_clock(invocation.context.deadline, timeout_ms);
         Ok::<_, Error>(function.handle(&invocation.payload).await)
     }))
     .await

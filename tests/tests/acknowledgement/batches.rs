@@ -152,8 +152,7 @@ fn an_event_that_cannot_be_sent_does_not_block_the_others() {
 #[test]
 fn a_member_whose_retry_is_due_within_a_second_is_retried_with_the_others() {
     let mut quick_retry = batching(OnRefused::Split);
-    quick_retry.retry.schedule.kind =
-        delivery::subscription::schedule::Kind::Constant { delay_ms: 200 };
+    quick_retry.retry.schedule.kind = delivery::waits::Kind::Constant { delay_ms: 200 };
     let ports =
         ports_for(quick_retry).with_reactions("s0.example.com", &[answers(503), answers(200)]);
     assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);

@@ -18,14 +18,14 @@ use delivery::subscription::Subscription;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::TopicName;
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
-    TableError, TakePermits, TakePlaces,
+    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Stored,
+    Table, TableError, TakePermits, TakePlaces,
 };
+use delivery::waits::Jitter;
 use dialects::Source;
 use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
@@ -153,7 +153,8 @@ struct Calls {
     /// The `authorization` of validation requests that are answered with 401.
     refused_authorization: Option<String>,
     looked_at_settings: bool,
-    posts: Vec<Request>,
+    /// Each with the time of its start.
+    posts: Vec<(u64, Request)>,
 }
 
 impl Calls {
@@ -313,6 +314,11 @@ impl FakePorts {
     }
 
     /// Each exchange takes this long, and advances the clock.
+    /// From now on a host reacts like this.
+    pub(crate) fn react_from_now_on(&self, text: &str, reactions: &[Reaction]) {
+        self.reactions.replace(text, reactions);
+    }
+
     pub(crate) fn with_duration_ms(self, duration_ms: u64) -> Self {
         Self { duration_ms, ..self }
     }
@@ -483,7 +489,13 @@ impl FakePorts {
 
     /// The requests that deliver events.
     pub(crate) fn posts(&self) -> Vec<Request> {
-        self.calls().posts.clone()
+        self.calls().posts.iter().map(|(_, request)| request.clone()).collect()
+    }
+
+    /// Each of these requests with the time of its start since the start of the test.
+    pub(crate) fn timed_posts(&self) -> Vec<(u64, Request)> {
+        let since = |(at_ms, request): &(u64, Request)| (at_ms - NOW_MS, request.clone());
+        self.calls().posts.iter().map(since).collect()
     }
 
     /// What an item holds, if it holds anything.
@@ -591,7 +603,7 @@ impl FakePorts {
             }
             return Some(validation_response(request, &calls.consent_headers, now_ms));
         }
-        calls.posts.push(request.clone());
+        calls.posts.push((now_ms, request.clone()));
         calls.requests += 1;
         if calls.panics_left > 0 {
             calls.panics_left -= 1;
@@ -741,10 +753,10 @@ impl Table for FakePorts {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Line, TableError> {
+    ) -> Result<Places, TableError> {
         let is_overtaken = self.calls().is_overtaken();
         if is_overtaken {
-            return Ok(Line::Overtaken);
+            return Ok(Places { line: Line::Overtaken, recovery: None });
         }
         self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }

@@ -5,8 +5,8 @@ use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::schedule::Kind;
 use delivery::subscription::{ReplyTo, Subscription};
+use delivery::waits::Kind;
 
 use super::reactions::{answers, replies, times_out_after};
 use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};

@@ -12,6 +12,7 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::{Clock as _, PutError, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{Disable, Disabled};
+use delivery::time::duration::DAY_MS;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
@@ -347,7 +348,8 @@ fn unhealthy(reactions: &[Reaction]) -> FakePorts {
 
 /// What an invocation of a process counts of unhealthy destinations.
 fn unhealthy_metrics(ports: &FakePorts, dispatch: &Dispatch<FakePorts>, id: &str) -> Vec<String> {
-    let (records, now_ms) = ([record(id, EVENT)], ports.now_ms());
+    let now_ms = ports.now_ms();
+    let records = [Record { sent_ms: now_ms, ..record(id, EVENT) }];
     ports.run(dispatch.handle(&records, &Deadline::new(now_ms, now_ms + 120_000)));
     let is_of_unhealthy = |line: &String| {
         let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_of_unhealthy());
@@ -381,6 +383,45 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
         counted.extend(unhealthy_metrics(&ports, &processes[0], &format!("m{number}")));
     }
     assert_eq!(counted, ["[] DestinationDisabledCount 1"]);
+}
+
+/// Ten failures in a row of ten events, and what that counts.
+fn ten_failures(ports: &FakePorts, dispatch: &Dispatch<FakePorts>) -> Vec<String> {
+    let counted = |number| unhealthy_metrics(ports, dispatch, &format!("m{number}"));
+    (0..10).flat_map(counted).collect()
+}
+
+#[test]
+fn a_destination_that_fails_again_a_day_after_it_recovered_counts_again() {
+    for is_restarted in [false, true] {
+        let (down, up) = (vec![answers(503); 10], answers(200));
+        let ports = unhealthy(&[&down[..], &[up.clone(), up], &down].concat());
+        let mut dispatch = with_telemetry(&ports, true);
+        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
+        ports.advance_ms(10_000);
+        assert!(unhealthy_metrics(&ports, &dispatch, "probe").is_empty());
+        ports.advance_ms(DAY_MS);
+        assert!(unhealthy_metrics(&ports, &dispatch, "well").is_empty());
+        if is_restarted {
+            dispatch = with_telemetry(&ports, true);
+        }
+        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
+    }
+}
+
+/// Nobody published anything for it since, so no probe has shown that it was up meanwhile.
+#[test]
+fn a_destination_that_fails_two_days_after_its_last_attempt_counts_again() {
+    let ports = unhealthy(&[answers(503)]);
+    assert_eq!(
+        ten_failures(&ports, &with_telemetry(&ports, true)),
+        ["[] DestinationFailingCount 1"]
+    );
+    ports.advance_ms(2 * DAY_MS);
+    assert_eq!(
+        ten_failures(&ports, &with_telemetry(&ports, true)),
+        ["[] DestinationFailingCount 1"]
+    );
 }
 
 #[test]

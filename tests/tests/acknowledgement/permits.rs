@@ -104,6 +104,7 @@ fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
         others_wait: false,
         latest_ms: u64::MAX,
         plausible_ms: u64::MAX,
+        report: None,
     };
     ports.change_table(|table, now_ms| {
         table.take_places(&item(), LineName::Turns, &places, now_ms);

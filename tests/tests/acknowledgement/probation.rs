@@ -4,7 +4,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::{Batching, Delivery, DeliveryTarget};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{ReplyTo, Subscription};
-use delivery::time::duration::DAY_MS;
+use delivery::time::duration::{DAY_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
@@ -35,7 +35,8 @@ impl Process {
             Subscription { reply: Some(to_replies), ..with_probation("shop/orders/s0") },
             with_probation("shop/others/s1"),
         ]));
-        let ports = ports.with_reactions("s0.example.com", reactions);
+        // A delivery comes back in the middle of the time after a probation.
+        let ports = ports.with_random(1 << 31).with_reactions("s0.example.com", reactions);
         Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
     }
 
@@ -84,25 +85,70 @@ fn after_ten_timeouts_the_next_due_delivery_is_postponed_without_a_request_or_an
     // On probation for ten seconds since the last timeout.
     assert_eq!((wait_ms, postponed.due_ms, postponed.attempts), (6_000, NOW_MS + 20_000, 3));
     assert_eq!(outcomes(&postponed), [Outcome::Probation]);
+    // The next one does not come back then, but within as long as the outage will have lasted: ten seconds.
     let (fresh, wait_ms) = process.postpone(record("m11", EVENT));
-    assert_eq!((wait_ms, fresh.attempts, fresh.first_ms), (6_000, 0, None));
+    assert_eq!((wait_ms, fresh.attempts, fresh.history.first_attempt()), (11_000, 0, None));
 }
 
 #[test]
-fn a_delivery_whose_time_to_live_ends_during_the_probation_ends_then() {
+fn the_last_deferral_ends_five_seconds_before_the_time_to_live_and_then_it_is_attempted() {
     let process = Process::after_ten_timeouts(&[answers(200)]);
     // By default a delivery lives for a day.
-    let published_ms = process.ports.now_ms() - DAY_MS + 3_000;
+    let published_ms = process.ports.now_ms() - DAY_MS + 8_000;
     let old = Delivery { published_ms, ..delivery("shop/orders/s0") };
     let (postponed, wait_ms) = process.postpone(retry_record(&old));
     assert_eq!(wait_ms, 3_000);
     process.ports.advance_ms(wait_ms);
-    let sent = process.invoke(&[retry_record(&postponed)]);
-    let [(QueueName::DeadLetter, _)] = &sent[..] else { panic!("{sent:?}") };
     // What was held by us is not older for it.
-    let held = Delivery { held_ms: 4_000, ..postponed };
-    let (_, wait_ms) = process.postpone(retry_record(&held));
-    assert_eq!(wait_ms, 4_000);
+    let held = Delivery { held_ms: 4_000, ..postponed.clone() };
+    assert_eq!(process.postpone(retry_record(&held)).1, 4_000);
+    let sent = process.invoke(&[retry_record(&postponed)]);
+    assert_eq!((sent.len(), process.ports.requests()), (0, 11), "attempted on probation");
+}
+
+#[test]
+fn a_delivery_that_fails_in_its_last_attempt_on_probation_is_a_dead_letter() {
+    let process = Process::after_ten_timeouts(&[answers(503)]);
+    let published_ms = process.ports.now_ms() - DAY_MS + 5_000;
+    let old = Delivery { published_ms, ..delivery("shop/orders/s0") };
+    let sent = process.invoke(&[retry_record(&old)]);
+    // The retry is due after the time to live.
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((carried(message).attempts, process.ports.requests()), (1, 11));
+    process.ports.advance_ms(message.wait_ms.max(5_000));
+    let sent = process.invoke(&[retry_record(&carried(message))]);
+    let [(QueueName::DeadLetter, _)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(process.ports.requests(), 11);
+}
+
+#[test]
+fn the_first_deferred_delivery_comes_back_at_the_end_and_the_others_within_a_quarter_of_an_hour() {
+    let process = Process::after_ten_timeouts(&[times_out_after(1_000)]);
+    let [mut began_ms, mut outage_ms, mut lasts_ms] = [process.ports.now_ms(), 0, 10_000];
+    for probe in 0..10 {
+        let first = process.postpone(record("m1", EVENT)).1;
+        assert_eq!(first, lasts_ms, "after {probe} probes");
+        // Half of the quarter of an hour, or of the outage until then.
+        let spread_ms = (outage_ms + lasts_ms).min(15 * MINUTE_MS);
+        let others = [(); 3].map(|()| process.postpone(record("m2", EVENT)).1);
+        assert_eq!(others, [lasts_ms + spread_ms / 2; 3], "after {probe} probes");
+        process.ports.advance_ms(lasts_ms);
+        process.invoke(&[record("probe", EVENT)]);
+        outage_ms += process.ports.now_ms() - began_ms;
+        began_ms = process.ports.now_ms();
+        lasts_ms = (2 * lasts_ms).min(5 * MINUTE_MS);
+    }
+}
+
+#[test]
+fn every_5xx_begins_with_half_a_minute_and_a_503_with_ten_seconds() {
+    for (status, lasts_ms) in
+        [(500, 30_000), (501, 30_000), (502, 30_000), (504, 30_000), (599, 30_000), (503, 10_000)]
+    {
+        let process = Process::with_reactions_of_s0(&[answers(status)]);
+        (0..10).for_each(|number| _ = process.invoke(&[record(&format!("m{number}"), EVENT)]));
+        assert_eq!(process.postpone(record("m11", EVENT)).1, lasts_ms, "{status}");
+    }
 }
 
 #[test]
@@ -148,12 +194,13 @@ fn of_several_due_deliveries_one_probes_and_after_its_success_all_are_delivered(
     process.ports.advance_ms(30_000);
     let sent = process.invoke(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
     assert_eq!((process.ports.requests(), sent.len()), (11, 2));
+    // The outage has lasted for the half minute of the probation.
     assert!(
-        sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 10_000)
+        sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 15_000)
     );
     let back: Vec<Record> =
         sent.iter().map(|(_, message)| retry_record(&carried(message))).collect();
-    process.ports.advance_ms(10_000);
+    process.ports.advance_ms(15_000);
     assert_eq!((process.invoke(&back).len(), process.ports.requests()), (0, 13));
 }
 

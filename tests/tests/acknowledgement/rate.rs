@@ -151,7 +151,7 @@ fn without_the_table_a_process_keeps_to_its_share_of_the_rate() {
 }
 
 #[test]
-fn who_finds_no_slot_in_its_lifetime_waits_until_its_end() {
+fn who_finds_no_slot_in_its_lifetime_asks_again_at_its_end() {
     let mut brief = limited(1);
     brief.retry.time_to_live_ms = Some(30_000);
     let process = Process::with(FakePorts::new(catalogue_of([brief])));
@@ -160,9 +160,10 @@ fn who_finds_no_slot_in_its_lifetime_waits_until_its_end() {
     assert_eq!((process.ports.requests(), sent.len()), (2, 48));
     let with_slot = |(_, message): &&(QueueName, Message)| carried(message).hold.slots == 1;
     let (with_slot, without): (Vec<_>, Vec<_>) = sent.iter().partition(with_slot);
-    assert_eq!((with_slot.len(), without.len()), (28, 20));
+    // Up to five seconds before its end.
+    assert_eq!((with_slot.len(), without.len()), (23, 25));
     for (_, message) in without {
-        assert!((28_000..30_000).contains(&message.wait_ms), "{} ms", message.wait_ms);
+        assert!((23_000..25_000).contains(&message.wait_ms), "{} ms", message.wait_ms);
     }
 }
 

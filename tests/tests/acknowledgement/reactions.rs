@@ -111,6 +111,14 @@ impl Reactions {
         entries.push((text.to_owned(), reactions.to_vec()));
     }
 
+    /// Replaces the reactions to requests with this text.
+    pub(crate) fn replace(&self, text: &str, reactions: &[Reaction]) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, known) in entries.iter_mut().filter(|(known, _)| known == text) {
+            *known = reactions.to_vec();
+        }
+    }
+
     /// The reaction to this request; the first text that it contains decides.
     pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);

@@ -174,9 +174,44 @@ fn a_recovery_is_known_to_all() {
     assert!(!deployment.news()[0].contains("failing"), "{:?}", deployment.news());
     // It asks before it probes, and need not.
     assert!(deployment.attempts(1));
+    // While the destination recovers, each request reserves its place and reports its result.
     let asked = deployment.ports.table_requests();
     assert!(deployment.attempts(1));
-    assert_eq!(deployment.ports.table_requests(), asked);
+    assert_eq!(deployment.ports.table_requests(), asked + 2);
+    // The first one reads the news.
+    deployment.ports.advance_ms(15 * MINUTE_MS);
+    assert!(deployment.attempts(1));
+    let asked = deployment.ports.table_requests();
+    assert!(deployment.attempts(1));
+    assert_eq!(deployment.ports.table_requests(), asked, "it has recovered");
+}
+
+#[test]
+fn a_destination_whose_last_ten_attempts_failed_is_failing_though_none_of_them_begins_a_probation()
+{
+    for status in [400, 409, 410, 413, 422] {
+        let deployment = Deployment::new(2, &[answers(status)]);
+        deployment.fail_ten_times();
+        let shown = deployment.ports.entry_text(&item()).expect("it is in its item");
+        let state = DestinationState::read(shown.as_bytes()).expect("it is one");
+        assert!(!state.is_healthy(), "{shown}");
+        assert_eq!(state.attempts.last().and_then(|attempt| attempt.status), Some(status));
+        // No delivery is deferred: what fails concerns the event.
+        for process in 0..2 {
+            deployment.invoke(process, &[record("next", EVENT)]);
+        }
+        assert_eq!(deployment.ports.requests(), 12, "{status}");
+    }
+}
+
+#[test]
+fn a_destination_that_refused_nine_of_ten_events_is_not_shown() {
+    let refused = vec![answers(400); 9];
+    let deployment = Deployment::new(1, &[&refused[..], &[answers(200)], &refused].concat());
+    for number in 0..19 {
+        deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
+    }
+    assert_eq!(deployment.ports.entry_text(&item()), None);
 }
 
 #[test]
@@ -194,7 +229,7 @@ fn a_slow_destination_is_known_to_all() {
         matches!(&sent[..], [(QueueName::Slow, _)])
     };
     assert!(slow_lane(0), "abandoned");
-    assert_eq!(deployment.state().slow.map(|slow| slow.lasts_ms), Some(slow::FIRST_MS));
+    assert_eq!(deployment.state().slow.map(|slow| slow.lasts_ms), Some(slow::LASTS_MS));
     assert_eq!(deployment.state().attempts.last().map(|attempt| attempt.duration_ms), Some(2_000));
     let before = deployment.ports.requests();
     assert!(slow_lane(1), "without an attempt");

@@ -20,14 +20,14 @@ use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
 const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
 /// A subscription with this sink, whose dead letters are CloudEvents.
-fn with_sink(name: &str, sink: Sink) -> Subscription {
+pub(crate) fn with_sink(name: &str, sink: Sink) -> Subscription {
     let mut subscription = subscription(name);
     subscription.dead_letter.sink = sink;
     subscription.dead_letter.format = DeadLetterFormat::Fixed(Format::Knative);
     subscription
 }
 
-fn address() -> Sink {
+pub(crate) fn address() -> Sink {
     Sink::Address("https://sink.example.com/in?code=7".parse().expect("an address"))
 }
 
@@ -52,7 +52,7 @@ fn only_message(ports: &FakePorts) -> (QueueName, Delivery) {
 }
 
 /// The sink delivery that is enqueued when s0 has refused its event.
-fn sink_delivery() -> Delivery {
+pub(crate) fn sink_delivery() -> Delivery {
     let ports = to_address();
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let (queue, sink_delivery) = only_message(&ports);

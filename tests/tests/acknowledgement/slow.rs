@@ -1,11 +1,15 @@
 //! The slow lane: nobody waits for a destination that is slow to answer, and it still gets its events.
 
 use delivery::delivery::Delivery;
-use delivery::delivery::health::slow::{ANSWERS_IN_TIME, FIRST_MS};
+use delivery::delivery::health::slow::LASTS_MS;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::request::Request;
 use delivery::subscription::Concurrency;
 use delivery::subscription::{Batch, OnRefused, Subscription};
+use delivery::time::duration::SECOND_MS;
 use dispatch::{Deadline, Dispatch};
+use futures::future::join;
+use uuid::Uuid;
 
 use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried, delivery, large, retry_record, subscription};
@@ -96,14 +100,15 @@ fn its_answer_is_waited_for_while_others_are_at_work() {
 }
 
 #[test]
-fn those_that_hang_do_not_wait_for_each_other_and_of_fifty_at_once_the_others_follow_unattempted() {
+fn of_fifty_that_hang_one_is_abandoned_the_others_end_and_those_behind_them_follow_unattempted() {
     let process = Process::of(&vec![times_out_after(30_000); 50]);
     let records: Vec<Record> = (0..60).map(|number| record(&format!("m{number}"), EVENT)).collect();
     let (sent, took_ms) = process.invoke(&records);
-    assert_eq!((sent.len(), took_ms, process.ports.requests()), (60, 2_000, 50));
-    assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Slow));
-    let abandoned = sent.iter().filter(|(_, message)| carried(message).abandoned).count();
-    assert_eq!(abandoned, 50);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (60, 30_000, 50));
+    let count = |of: fn(&(QueueName, Message)) -> bool| sent.iter().filter(|it| of(it)).count();
+    assert_eq!(count(|(queue, _)| *queue == QueueName::Slow), 11);
+    assert_eq!(count(|(_, message)| carried(message).abandoned), 1);
+    assert_eq!(count(|(_, message)| carried(message).attempts == 1), 49);
 }
 
 #[test]
@@ -145,21 +150,22 @@ fn deliveries_to_a_destination_that_is_known_as_slow_go_to_the_lane_without_a_re
     let (sent, took_ms) = process.invoke(&[record("m2", EVENT), of_s1("m3")]);
     let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((took_ms, carried(message).abandoned, process.ports.requests()), (0, false, 2));
-    // After a while the next one shows whether it still is.
-    process.ports.advance_ms(FIRST_MS);
+    // Time alone shows nothing.
+    process.ports.advance_ms(LASTS_MS);
     let (sent, _) = process.invoke(&[record("m4", EVENT)]);
-    assert_eq!((sent.len(), process.ports.requests()), (0, 3));
+    assert_eq!((sent.len(), process.ports.requests()), (1, 2));
 }
 
 #[test]
-fn answers_in_time_end_it_earlier() {
-    let in_time = vec![answers(200); ANSWERS_IN_TIME as usize + 1];
-    let process = Process::of(&[&[times_out_after(30_000)], &in_time[..]].concat());
+fn an_answer_in_time_ends_it_ten_minutes_after_the_last_slow_one() {
+    let process = Process::of(&[times_out_after(30_000), answers(200)]);
     process.invoke(&[record("m1", EVENT)]);
-    for _ in 0..ANSWERS_IN_TIME {
-        assert_eq!(process.invoke(&[record("m2", EVENT)]).0.len(), 1);
+    for wait_ms in [LASTS_MS / 2, LASTS_MS / 2] {
         process.invoke(&[in_queue(QueueName::Slow, &abandoned())]);
+        assert_eq!(process.invoke(&[record("m2", EVENT)]).0.len(), 1);
+        process.ports.advance_ms(wait_ms);
     }
+    process.invoke(&[in_queue(QueueName::Slow, &abandoned())]);
     assert_eq!(process.invoke(&[record("m3", EVENT)]).0.len(), 0);
 }
 
@@ -252,4 +258,58 @@ fn a_large_batch_is_not_taken_apart() {
     assert_eq!(process.invoke(&eleven).0.len(), 0);
     let ten: Vec<Record> = records(10).collect();
     assert_eq!((process.invoke(&ten).0.len(), process.ports.requests()), (10, 2));
+}
+
+/// Deliveries come from the events queue and from the lane every half minute, for so long; how many of the former are
+/// attempted.
+fn attempts_outside_the_lane(process: &Process, minutes: u64) -> usize {
+    let mut attempts = 0;
+    for _ in 0..2 * minutes {
+        for is_outside in [true, false] {
+            let before = process.ports.requests();
+            let id = Uuid::from_u128(process.ports.now_ms().into());
+            let published_ms = process.ports.now_ms();
+            let new = Delivery { id, published_ms, ..delivery("shop/orders/s0") };
+            let record = match is_outside {
+                true => Record { sent_ms: published_ms, ..record("new", EVENT) },
+                false => in_queue(QueueName::Slow, &new),
+            };
+            process.invoke(&[record]);
+            attempts += if is_outside { process.ports.requests() - before } else { 0 };
+        }
+        process.ports.advance_ms(30 * SECOND_MS);
+    }
+    attempts
+}
+
+#[test]
+fn in_a_spell_of_slowness_one_attempt_is_abandoned_and_it_ends_after_ten_minutes_of_answers_in_time()
+ {
+    let process = Process::of(&[answers(200).after_ms(3_000)]);
+    assert_eq!(attempts_outside_the_lane(&process, 60), 1, "the first one is abandoned");
+    // Now it answers in time.
+    process.ports.react_from_now_on("s0.example.com", &[answers(200).after_ms(50)]);
+    assert_eq!(attempts_outside_the_lane(&process, 9), 0);
+    assert!(attempts_outside_the_lane(&process, 3) > 0, "the spell is over");
+}
+
+#[test]
+fn the_table_shows_that_a_destination_is_slow_while_others_of_its_topic_are_at_work() {
+    let mut patient = subscription("shop/orders/s1");
+    (patient.destination.slow_after_ms, patient.destination.response_timeout_ms) = (60_000, 60_000);
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0"), patient]))
+        .with_reactions("s0.example.com", &[answers(200).after_ms(3_000)])
+        .with_reactions("s1.example.com", &[answers(200).after_ms(20_000)]);
+    let processes = [(); 2].map(|()| Dispatch::new(ports.clone(), container(), None));
+    let deadline = Deadline::new(ports.now_ms(), ports.now_ms() + 120_000);
+    let (first, second) = ([record("m1", EVENT)], [record("m2", EVENT)]);
+    let later = async {
+        ports.sleep(5_000).await;
+        processes[1].handle(&second, &deadline).await;
+    };
+    ports.run(join(processes[0].handle(&first, &deadline), later));
+    let of_s0 = |it: &&Request| it.url.host_str() == Some("s0.example.com");
+    assert_eq!(ports.posts().iter().filter(of_s0).count(), 1, "the second one is for the lane");
+    let sent = ports.sent();
+    assert!(matches!(&sent[..], [(QueueName::Slow, _)]), "{sent:?}");
 }

@@ -4,10 +4,12 @@ use adapters::machine::Machine;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Store};
 use delivery::ports::Clock as _;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::write_dead_letter;
 
 use crate::environment::DEADLETTER;
-use crate::records::{delivery, invocation, record};
+use crate::records::{delivery, invocation, record, sent_at};
+use crate::runtime_api::Invocation;
 use crate::world::World;
 
 fn letter() -> DeadLetter {
@@ -45,6 +47,21 @@ async fn the_response_names_the_records_that_the_queue_did_not_take_back() {
     let changes = [("DEAD_LETTER_QUEUE_URL", absent.as_str())];
     let mut function = world.run(&DEADLETTER, &changes, invocation(&records)).await;
     assert_eq!(function.returned().await, ["m2"]);
+}
+
+/// By the wrong clock the dead letter has been due for 55 minutes.
+#[tokio::test]
+async fn a_function_whose_clock_is_an_hour_ahead_stores_no_dead_letter_too_early() {
+    let world = World::start().await;
+    let aws_ms = Machine.now_ms() - HOUR_MS;
+    let early = DeadLetter { not_before_ms: aws_ms + 5 * MINUTE_MS, ..letter() };
+    let attribute = write_dead_letter(&early);
+    let records = [sent_at(aws_ms, "m1", "dead-letter", &[("deadletter", &attribute)])];
+    let ahead = Invocation { clock_is_ahead_ms: 3_600_000, ..invocation(&records) };
+    let mut function = world.run(&DEADLETTER, &[], ahead).await;
+    assert_eq!(function.returned().await, [""; 0]);
+    assert_eq!((world.keys("dead-letters").await, world.held("dead-letter").await), (vec![], 1));
+    assert!(function.has_line("clock.corrected"));
 }
 
 #[tokio::test]

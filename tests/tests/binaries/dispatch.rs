@@ -1,9 +1,12 @@
 //! What `functions/dispatch/src/main.rs` wires.
 
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use delivery::time::duration::HOUR_MS;
 use delivery::wire::write_delivery;
 
 use crate::environment::DISPATCH;
-use crate::records::{delivery, invocation, published, record};
+use crate::records::{delivery, invocation, published, record, sent_at};
 use crate::runtime_api::Invocation;
 use crate::world::World;
 
@@ -13,7 +16,8 @@ async fn no_second_attempt_begins_when_the_deadline_is_near() {
     // Nine seconds are kept for sending, and the shortest response timeout is one: the first
     // attempt always begins, and for another one there is no time.
     let near = Invocation { deadline_in_ms: 9_900, ..invocation(&[published("m1", "shop/soon")]) };
-    let mut function = world.run(&DISPATCH, &[], near).await;
+    let timeout = [("FUNCTION_TIMEOUT_SECONDS", "10")];
+    let mut function = world.run(&DISPATCH, &timeout, near).await;
     assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/soon"]);
     let waiting = world.delivery_in("retry").await;
@@ -29,6 +33,39 @@ async fn with_time_left_a_short_wait_is_waited_in_place() {
     let mut function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/soon")])).await;
     assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/soon"; 6]);
+}
+
+/// The event was published just now, and by the wrong clock an hour ago; it may be ten minutes old.
+#[tokio::test]
+async fn a_function_whose_clock_is_an_hour_ahead_decides_by_the_time_of_aws() {
+    for (timeout, requested) in [("120", &["/brief"][..]), ("", &[])] {
+        let world = World::start().await;
+        let sent_ms = Machine.now_ms() - HOUR_MS;
+        let event = [sent_at(sent_ms, "m1", "events", &[("topic", "shop/brief")])];
+        let ahead = Invocation { clock_is_ahead_ms: 3_600_000, ..invocation(&event) };
+        let changes = [("FUNCTION_TIMEOUT_SECONDS", timeout)];
+        let mut function = world.run(&DISPATCH, &changes, ahead).await;
+        assert_eq!(function.returned().await, [""; 0]);
+        assert_eq!(world.requested(), requested, "{timeout}");
+        let is_corrected = !timeout.is_empty();
+        assert_eq!(world.held("dead-letter").await, u64::from(!is_corrected));
+        assert_eq!(function.has_line("clock.corrected"), is_corrected);
+        if is_corrected {
+            let offset_ms = function.line("clock.corrected").await["offset_ms"].as_i64();
+            let wrong_by_ms = offset_ms.expect("a number") + 3_600_000;
+            assert!(wrong_by_ms.abs() < 30_000, "{wrong_by_ms}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_function_whose_clock_is_right_does_not_correct_it() {
+    let world = World::start().await;
+    let mut function =
+        world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/brief")])).await;
+    assert_eq!(function.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/brief"]);
+    assert!(!function.has_line("clock.corrected"));
 }
 
 #[tokio::test]

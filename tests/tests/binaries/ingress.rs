@@ -18,7 +18,7 @@ fn request(key: &str) -> Invocation {
     let headers = json!({"content-type": "application/cloudevents+json", "aeg-sas-key": key});
     let event = json!({"rawPath": "/topics/shop/orders", "rawQueryString": "", "headers": headers, "body": EVENT,
         "requestContext": {"http": {"method": "POST"}, "stage": "$default"}, "isBase64Encoded": false});
-    Invocation { event, deadline_in_ms: 30_000 }
+    Invocation { event, deadline_in_ms: 30_000, clock_is_ahead_ms: 0 }
 }
 
 #[tokio::test]

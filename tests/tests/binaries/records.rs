@@ -13,15 +13,20 @@ pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","ty
 /// The timeout of the template.
 const TIMEOUT_MS: u64 = 120_000;
 
-/// A record of a queue with text attributes.
+/// A record of a queue with text attributes, sent just now.
 pub(crate) fn record(id: &str, queue: &str, attributes: &[(&str, &str)]) -> Value {
+    sent_at(Machine.now_ms(), id, queue, attributes)
+}
+
+/// A record that its queue stamped with this time.
+pub(crate) fn sent_at(ms: u64, id: &str, queue: &str, attributes: &[(&str, &str)]) -> Value {
     let attribute = |(name, value): &(&str, &str)| {
         ((*name).to_owned(), json!({"stringValue": value, "dataType": "String"}))
     };
     let attributes: serde_json::Map<String, Value> = attributes.iter().map(attribute).collect();
-    let now_ms = Machine.now_ms().to_string();
-    let system = json!({"ApproximateReceiveCount": "1", "SentTimestamp": now_ms,
-        "ApproximateFirstReceiveTimestamp": now_ms});
+    let ms = ms.to_string();
+    let system = json!({"ApproximateReceiveCount": "1", "SentTimestamp": ms,
+        "ApproximateFirstReceiveTimestamp": ms});
     json!({"messageId": id, "receiptHandle": "handle", "body": EVENT, "attributes": system,
         "messageAttributes": attributes, "eventSource": "aws:sqs", "awsRegion": REGION,
         "eventSourceARN": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}")})
@@ -34,7 +39,8 @@ pub(crate) fn published(id: &str, topic: &str) -> Value {
 
 /// An invocation with these records and all the time it needs.
 pub(crate) fn invocation(records: &[Value]) -> Invocation {
-    Invocation { event: json!({"Records": records}), deadline_in_ms: TIMEOUT_MS }
+    let event = json!({"Records": records});
+    Invocation { event, deadline_in_ms: TIMEOUT_MS, clock_is_ahead_ms: 0 }
 }
 
 /// A delivery to this subscription, before its first attempt.

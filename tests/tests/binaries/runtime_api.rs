@@ -19,6 +19,8 @@ pub(crate) struct Invocation {
     pub(crate) event: Value,
     /// Its deadline is this long after it was handed out.
     pub(crate) deadline_in_ms: u64,
+    /// This machine's clock, which is the function's, is this far ahead of Lambda's.
+    pub(crate) clock_is_ahead_ms: i64,
 }
 
 /// The Runtime API of one process.
@@ -71,7 +73,8 @@ impl RuntimeApi {
 }
 
 fn handed_out(invocation: &Invocation) -> Step {
-    let deadline_ms = (Machine.now_ms() + invocation.deadline_in_ms).to_string();
+    let lambda_ms = Machine.now_ms().saturating_add_signed(-invocation.clock_is_ahead_ms);
+    let deadline_ms = (lambda_ms + invocation.deadline_in_ms).to_string();
     let headers = [
         ("content-type", "application/json"),
         ("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd"),

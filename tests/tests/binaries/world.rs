@@ -22,11 +22,12 @@ use crate::environment::{Function, environment};
 use crate::runtime_api::{Invocation, RuntimeApi};
 
 /// The topics `shop/…`, each with one subscription `s` to `/…`; further members of its spec.
-const TOPICS: [(&str, &str); 5] = [
+const TOPICS: [(&str, &str); 6] = [
     ("taken", ""),
     ("encrypted", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
     ("later", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
     ("soon", ", retry: {schedule: {kind: constant, delay: PT0.2S}, jitterPercent: 0}"),
+    ("brief", ", retry: {timeToLive: PT10M}"),
     ("consented", ""),
 ];
 /// Enough for a process that starts on a busy machine, for its invocation, and for a message.

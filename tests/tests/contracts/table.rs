@@ -8,8 +8,8 @@ use delivery::delivery::health::shared::{DestinationState, Document as _, Findin
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::subscription::Disabled;
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table as _,
-    TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery, Refusal,
+    Report, Results, Stored, Table as _, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use lastmile_tests::memory_table::MemoryTable;
@@ -60,6 +60,8 @@ promises! {
     the_newest_of_a_partition_come_first_and_so_many_at_most
     permits_are_given_out_while_there_are_few_enough_and_nobody_waits
     a_permit_is_exchanged_for_another_while_it_is_given_out
+    results_of_a_recovery_add_up_and_its_rate_is_changed_once
+    a_later_recovery_replaces_an_earlier_one_and_keeps_its_ceiling
     a_thousand_operations_have_the_same_answers_in_memory
     a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_gone
 }
@@ -138,9 +140,11 @@ async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits(table
         others_wait: false,
         latest_ms: u64::MAX,
         plausible_ms: u64::MAX,
+        report: None,
     };
     let line = table.take_places(&item("l"), LineName::Turns, &places, NOW_MS).await;
-    assert_eq!(line, Ok(Line::Taken { first_us: NOW_MS * 1_000 }));
+    let places = Places { line: Line::Taken { first_us: NOW_MS * 1_000 }, recovery: None };
+    assert_eq!(line, Ok(places));
     assert_eq!(take(&[5], true).await, refused(&[], Some(NOW_MS * 1_000 + 5)));
     assert_eq!(take(&[5], false).await, PermitAnswer::Taken);
     let many = take(&[6, 7, 8, 9], false).await;
@@ -178,6 +182,56 @@ async fn a_permit_is_exchanged_for_another_while_it_is_given_out(table: &DynamoT
     assert_eq!(exchange(&[3], 4).await, refused(&[], Some(30)));
 }
 
+/// Reports results at this time without a place, and returns whether they were added, and the recovery of the item.
+async fn report(
+    table: &DynamoTable,
+    known: Recovery,
+    (good, failed): (u32, u32),
+    now_ms: u64,
+) -> (bool, Recovery) {
+    let nothing = TakePlaces {
+        count: 0,
+        each_us: 0,
+        others_wait: false,
+        latest_ms: u64::MAX / 1_000,
+        plausible_ms: now_ms + DAY_MS,
+        report: Some(Report { known, results: Results { good, failed, away: 0 } }),
+    };
+    let places = table.take_places(&item("r"), LineName::Recovery, &nothing, now_ms).await;
+    let Places { line, recovery } = places.expect("an answer");
+    (matches!(line, Line::Taken { .. }), recovery.expect("the item has a recovery"))
+}
+
+async fn results_of_a_recovery_add_up_and_its_rate_is_changed_once(table: &DynamoTable) {
+    let began = Recovery::beginning(None, NOW_MS);
+    let (_, first) = report(table, began, (30, 0), NOW_MS + 1).await;
+    assert_eq!(first, Recovery { good: 30, ..began });
+    // Another process, which knows only that the outage has ended.
+    let (is_added, second) = report(table, began, (50, 1), NOW_MS + 2).await;
+    assert_eq!((is_added, second.good, second.failed, second.in_a_row), (true, 80, 1, 1));
+    // The one that changes the rate has to know all results.
+    let later_ms = NOW_MS + 10_000;
+    assert_eq!(report(table, first, (1, 0), later_ms).await, (false, second));
+    let (is_added, changed) = report(table, second, (0, 0), later_ms).await;
+    assert_eq!((is_added, changed.rate, changed.good, changed.since_ms), (true, 10, 0, later_ms));
+    assert_eq!(report(table, second, (0, 0), later_ms).await, (false, changed));
+    // Ten failures in a row do not wait.
+    let (_, falling) = report(table, changed, (0, 10), later_ms + 1).await;
+    assert_eq!(report(table, changed, (0, 1), later_ms + 2).await, (false, falling));
+    let (is_added, halved) = report(table, falling, (0, 1), later_ms + 2).await;
+    assert_eq!((is_added, halved.rate), (true, 5));
+    assert_eq!(halved.ceiling, Some((6, later_ms + 2 + HOUR_MS)));
+}
+
+async fn a_later_recovery_replaces_an_earlier_one_and_keeps_its_ceiling(table: &DynamoTable) {
+    let ceiling = Some((7, NOW_MS + HOUR_MS));
+    let (_, earlier) = report(table, Recovery::beginning(ceiling, NOW_MS), (3, 0), NOW_MS).await;
+    let later = Recovery::beginning(None, NOW_MS + 5_000);
+    let (is_added, begun) = report(table, later, (1, 0), NOW_MS + 5_001).await;
+    assert_eq!((is_added, begun), (true, Recovery { ceiling, good: 1, ..later }));
+    assert_eq!(report(table, earlier, (1, 0), NOW_MS + 5_002).await, (false, begun));
+}
+
 fn limits() -> ItemKey {
     ItemKey { partition: "limits".to_owned(), sort: "l".to_owned() }
 }
@@ -207,6 +261,21 @@ fn any_take(random: &mut StdRng, given_out: &[Permit]) -> TakePermits {
         most: 5,
         only_if_nobody_waits: random.random_bool(0.5),
     }
+}
+
+/// A report, mostly by a process that knows the recovery as it is.
+fn any_report(random: &mut StdRng, memory: &MemoryTable, now_ms: u64) -> Report {
+    let began = || Recovery::beginning(None, NOW_MS);
+    let known = memory.recovery(&limits()).unwrap_or_else(began);
+    let known = match random.random_range(0..10) {
+        0 => Recovery::beginning(Some((random.random_range(1..50), now_ms)), now_ms),
+        1 => Recovery { good: known.good + 1, ..known },
+        2 => Recovery { since_ms: known.since_ms + 1, ..known },
+        3 => Recovery { in_a_row: 0, ..known },
+        _ => known,
+    };
+    let (good, failed) = (random.random_range(0..3), random.random_range(0..5));
+    Report { known, results: Results { good, failed, away: random.random_range(-2..3) } }
 }
 
 /// An operation, and what it answers.
@@ -256,13 +325,17 @@ async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTa
             (String::new(), String::new())
         }
         _ => {
-            let name = [LineName::Turns, LineName::Slots][random.random_range(0..2)];
+            let names = [LineName::Turns, LineName::Slots, LineName::Recovery];
+            let name = names[random.random_range(0..3)];
+            let reports = name == LineName::Recovery;
+            let report = reports.then(|| any_report(random, memory, now_ms));
             let take = TakePlaces {
-                count: random.random_range(1..5),
+                count: random.random_range(u32::from(!reports)..5),
                 each_us: random.random_range(1..2_000_000),
                 others_wait: random.random_bool(0.5),
                 latest_ms: now_ms + random.random_range(0..20_000),
                 plausible_ms: now_ms + 15_000,
+                report,
             };
             let limits = limits();
             let line = table.take_places(&limits, name, &take, now_ms).await.expect("an answer");
@@ -280,7 +353,7 @@ async fn a_thousand_operations_have_the_same_answers_in_memory(table: &DynamoTab
     for _ in 0..1_000 {
         answers.insert(operate(&mut random, table, &mut memory).await);
     }
-    for kind in ["None", "true", "false", "Taken\"", "Refused", "Full", "first_us"] {
+    for kind in ["None", "true", "false", "Taken\"", "Refused", "Full", "first_us", "Overtaken"] {
         let kind = kind.trim_end_matches('"');
         assert!(answers.iter().any(|answer| answer.contains(kind)), "no answer is {kind}");
     }

@@ -1,6 +1,6 @@
 //! Properties of adaptive concurrency.
 
-use delivery::delivery::health::adaptive::{AdaptiveLimits, Observed};
+use delivery::delivery::health::adaptive::{AdaptiveLimit, Observed};
 use delivery::delivery::outcome::Outcome;
 use proptest::prelude::*;
 
@@ -11,13 +11,13 @@ proptest! {
         attempts in prop::collection::vec(
             (0..Outcome::ALL.len(), 0_u64..50, 1_u64..5_000, 0_u32..100), 0..300),
     ) {
-        let (mut limits, mut started_ms, mut decreased_ms) = (AdaptiveLimits::default(), 0, 0);
+        let (mut limits, mut started_ms, mut decreased_ms) = (AdaptiveLimit::default(), 0, 0);
         for (outcome, after_ms, took_ms, under_way) in attempts {
             started_ms += after_ms;
             let (outcome, ended_ms) = (Outcome::ALL[outcome], started_ms + took_ms);
-            let before = limits.limit(&"d", ceiling);
-            limits.note(&"d", Observed { outcome, started_ms, ended_ms, under_way, ceiling });
-            let after = limits.limit(&"d", ceiling);
+            let before = limits.limit(ceiling);
+            limits.note(Observed { outcome, started_ms, ended_ms, under_way, ceiling });
+            let after = limits.limit(ceiling);
             prop_assert!(after.is_none_or(|limit| (1..ceiling).contains(&limit)));
             match (before, after) {
                 (Some(from), Some(to)) if to < from => {

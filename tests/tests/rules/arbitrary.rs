@@ -25,18 +25,17 @@ use crate::samples::EVENT;
 pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin =
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
-    let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>(), any::<u64>());
+    let moments = (any::<u64>(), any::<u64>(), any::<u64>());
     let state = (any::<u32>(), history(), option::of(response()));
     (name(), origin, moments, state, routing(), option::of(replay())).prop_map(
         |(name, origin, moments, state, routing, replay)| {
-            let (published_ms, first_ms, due_ms, held_ms) = moments;
+            let (published_ms, due_ms, held_ms) = moments;
             let (attempts, history, last_response) = state;
             let (target, (hops, replies_left), via, batching, traceparent, hold) = routing;
             let event = Event::recall(&EVENT.into(), Input::CloudEvents);
             let new = Delivery::new(event, name, origin, published_ms);
             Delivery {
                 attempts,
-                first_ms,
                 due_ms,
                 held_ms,
                 history,
@@ -76,9 +75,16 @@ fn routing() -> impl Strategy<Value = Routing> {
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
-        (any::<[u32; 4]>(), any::<u64>()).prop_map(|([count, turns, slots, permits], until_ms)| {
-            Hold { count, turns, permits, slots, until_ms }
-        }),
+        (any::<[u32; 5]>(), any::<u64>()).prop_map(
+            |([count, turns, slots, away, permits], until_ms)| Hold {
+                count,
+                turns,
+                permits,
+                slots,
+                away,
+                until_ms,
+            },
+        ),
     )
 }
 

@@ -13,9 +13,9 @@ use delivery::machine::step::{Arrival, End, arrive, group, settle, settle_batche
 use delivery::request::{AttemptContext, compose};
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::Dialect;
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{Keyring, Secret};
 use delivery::subscription::{Batch, OnRefused, Subscription};
+use delivery::waits::Jitter;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use uuid::Uuid;

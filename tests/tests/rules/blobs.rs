@@ -33,7 +33,6 @@ fn letter(delivery: Delivery, reason: Reason) -> DeadLetter {
 /// After one attempt with this response, 40 ms after publication.
 fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) -> Delivery {
     delivery.attempts = 1;
-    delivery.first_ms = Some(PUBLISHED_MS + 40);
     delivery.history.push(Entry::new(PUBLISHED_MS + 40, outcome, Some(status), 25));
     delivery.last_response = Some(body.to_vec());
     delivery

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use delivery::subscription::Subscription;
-use delivery::subscription::schedule::Moments;
+use delivery::waits::Moments;
 use dialects::Source;
 use lastmile_tests::document;
 use serde_json::{Value, json};

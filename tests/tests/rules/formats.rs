@@ -5,7 +5,9 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Entry, History, Origin, Returned, Store};
+use delivery::delivery::{
+    DeadLetter, Delivery, Entry, History, Origin, Returned, Store, WaitReason,
+};
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::portable::portable;
 use delivery::event::schema::Schema;
@@ -363,7 +365,8 @@ fn an_event_grid_dead_letter_is_written_at_the_later_of_the_decision_and_five_mi
             delivery.history.push(Entry::new(at_ms, outcome, status, 1));
         }
         // A postponement after it is no attempt.
-        delivery.defer(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
+        let now_ms = PUBLISHED_MS + 60 * MINUTE_MS;
+        delivery.wait(WaitReason::Probation, now_ms, now_ms + 10 * MINUTE_MS);
         DeadLetter::new(delivery, &subscription, reason, decided_ms).not_before_ms
     };
     let attempt_ms = PUBLISHED_MS + MINUTE_MS;

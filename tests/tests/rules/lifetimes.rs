@@ -4,13 +4,13 @@
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
-use delivery::machine::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
+use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::subscription::Subscription;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
-use delivery::subscription::schedule::{Jitter, Kind, Schedule};
 use delivery::subscription::sink::Sink;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::{Jitter, Kind, PAUSED_MS, Schedule};
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 
@@ -276,7 +276,7 @@ fn a_paused_delivery_is_held_until_its_fourteen_days_are_over() {
     let mut subscription = limited(Dialect::Native, 10, Some(MINUTE_MS));
     subscription.paused = true;
     let delivery = delivery();
-    let held = Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
+    let held = Arrival::Paused { wait_ms: PAUSED_MS };
     for age_ms in [0, MINUTE_MS, LIFETIME_MAX_MS - 1] {
         assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + age_ms), held, "{age_ms}");
     }
@@ -284,6 +284,41 @@ fn a_paused_delivery_is_held_until_its_fourteen_days_are_over() {
     assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + LIFETIME_MAX_MS), expired);
     subscription.paused = false;
     assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS), Arrival::Attempt);
+}
+
+#[test]
+fn jitter_does_not_move_an_attempt_past_the_time_to_live() {
+    const MINUTES_10_MS: u64 = 10 * MINUTE_MS;
+    let (last_ms, lifetime_ms) = (LIFETIME_MAX_MS - 1, LIFETIME_MAX_MS);
+    for (delay_ms, time_to_live_ms, held_ms, due_ms, is_in_time) in [
+        (MINUTES_10_MS, None, 0, 11 * MINUTE_MS, true),
+        (MINUTES_10_MS, Some(12 * MINUTE_MS), 0, 11 * MINUTE_MS, true),
+        (MINUTES_10_MS, Some(630_000), 0, 627_000, true),
+        (MINUTES_10_MS, Some(600_001), 0, MINUTES_10_MS, true),
+        // Its time to live is over by then, also without jitter: it waits and expires when it is due.
+        (MINUTES_10_MS, Some(600_000), 0, 11 * MINUTE_MS, false),
+        (MINUTES_10_MS, Some(MINUTE_MS), 0, 11 * MINUTE_MS, false),
+        // Time in which it was held does not count.
+        (MINUTES_10_MS, Some(600_000), 30_000, 627_000, true),
+        (MINUTES_10_MS, Some(600_000), HOUR_MS, 11 * MINUTE_MS, true),
+        // Nor does jitter move it past the 14 days, which count however long it was held.
+        (13 * DAY_MS, None, 0, lifetime_ms - 3 * SECOND_MS, true),
+        (13 * DAY_MS, Some(20 * DAY_MS), DAY_MS, lifetime_ms - 3 * SECOND_MS, true),
+        (last_ms, None, 0, last_ms, true),
+    ] {
+        let mut subscription = limited(Dialect::Native, 10, time_to_live_ms);
+        let kind = Kind::Constant { delay_ms };
+        subscription.retry.schedule = Schedule { kind, max_ms: None };
+        subscription.retry.jitter_percent = 10;
+        let mut delivery = delivery();
+        delivery.held_ms = held_ms;
+        let (exchange, full) = (answered(500, PUBLISHED_MS), Jitter(u32::MAX));
+        let end = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, full).end;
+        let case = format!("{delay_ms} {time_to_live_ms:?} {held_ms}");
+        assert_eq!(end, End::Retry { wait_ms: due_ms }, "{case}");
+        let arrival = arrive(&delivery, &subscription, delivery.due_ms);
+        assert_eq!(arrival == Arrival::Attempt, is_in_time, "{case}");
+    }
 }
 
 #[test]

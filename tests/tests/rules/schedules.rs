@@ -6,10 +6,8 @@ use delivery::delivery::reason::Reason;
 use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{Dialect, LIFETIME_MAX_MS};
-use delivery::subscription::schedule::{
-    Jitter, Kind, Moments, Schedule, next_wait_ms, storage_wait_ms,
-};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::{ARRIVAL_MS, Jitter, Kind, Moments, Schedule, Spread, retry_ms, storage_ms};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -94,22 +92,43 @@ const AT_ONCE: Moments = Moments { first_attempt_ms: PUBLISHED_MS, outcome_ms: P
 proptest! {
     #[test]
     fn a_wait_is_between_the_longer_of_schedule_and_minimum_wait_and_that_with_full_jitter(
-        schedule in schedule(), k in retry(), moments in moments(), least_ms in any_ms(),
+        schedule in schedule(), k in retry(), moments in moments(), (least_ms, left_ms) in (any_ms(), any_ms()),
         percent in 0..=100_u32, jitter in jitter(),
     ) {
-        let plain_ms = schedule.wait_ms(k, moments).max(least_ms);
-        let wait_ms = next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        let scheduled_ms = schedule.wait_ms(k, moments);
+        let plain_ms = scheduled_ms.max(least_ms);
+        let wait_ms = retry_ms(scheduled_ms, least_ms, Spread { percent, jitter }, left_ms);
         prop_assert!(wait_ms >= plain_ms);
         let most_ms = u128::from(plain_ms) + u128::from(plain_ms) * u128::from(percent) / 100;
         prop_assert!(u128::from(wait_ms) <= most_ms, "{} above {}", wait_ms, most_ms);
     }
 
     #[test]
+    fn a_wait_that_ends_within_the_time_to_live_does_so_with_every_jitter(
+        plain_ms in any_ms(), further_ms in any_ms(), percent in 0..=100_u32, jitter in jitter(),
+    ) {
+        let spread = Spread { percent, jitter };
+        let left_ms = plain_ms.saturating_add(further_ms);
+        let wait_ms = retry_ms(plain_ms, 0, spread, left_ms);
+        if plain_ms < left_ms {
+            prop_assert!(wait_ms < left_ms);
+            // No shorter than it has to be.
+            let free_ms = retry_ms(plain_ms, 0, spread, 0);
+            prop_assert!(wait_ms == free_ms || wait_ms == plain_ms || wait_ms + ARRIVAL_MS == left_ms);
+        } else {
+            prop_assert!(wait_ms >= left_ms);
+        }
+    }
+
+    // Of a delivery whose time is over, or the end of that would limit the jitter.
+    #[test]
     fn jitter_grows_with_its_random_number_from_nothing_to_all(
         schedule in schedule(), k in retry(), moments in moments(), least_ms in real_ms(),
         percent in 0..=100_u32, (low, high) in (jitter(), jitter()),
     ) {
-        let wait_ms = |jitter| next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        let scheduled_ms = schedule.wait_ms(k, moments);
+        let wait_ms =
+            |jitter| retry_ms(scheduled_ms, least_ms, Spread { percent, jitter }, 0);
         let plain_ms = schedule.wait_ms(k, moments).max(least_ms);
         prop_assert_eq!(wait_ms(Jitter::NONE), plain_ms);
         let all_ms = u128::from(plain_ms) + u128::from(plain_ms) * u128::from(percent) / 100;
@@ -147,16 +166,21 @@ proptest! {
 
     #[test]
     fn no_number_makes_a_wait_wrap_around(schedule in schedule(), k in any::<u32>(), moments in moments(), percent in any::<u32>(), jitter in jitter(), least_ms in any_ms()) {
-        let wait_ms = next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        let spread = Spread { percent, jitter };
+        let wait_ms = retry_ms(schedule.wait_ms(k, moments), least_ms, spread, u64::MAX);
         prop_assert!(wait_ms >= least_ms);
     }
 
     #[test]
     fn storage_is_retried_within_five_minutes_and_never_at_once(since_ms in any_ms()) {
-        let wait_ms = storage_wait_ms(since_ms);
+        let wait_ms = storage_ms(since_ms);
         prop_assert!(wait_ms <= 5 * MINUTE_MS);
         prop_assert!(wait_ms > 0 || since_ms > u64::MAX - 5 * MINUTE_MS);
     }
+}
+
+fn is_retry(end: &End) -> bool {
+    matches!(end, End::Retry { .. })
 }
 
 /// A destination that responds in any way, slowly or at once, and a queue that delivers messages
@@ -236,11 +260,16 @@ proptest! {
             let result = TransportResult::Answered { status: step.status, retry_after, body: Vec::new() };
             let exchange = Exchange::new(result, now_ms, step.duration_ms);
             let before = delivery.attempts;
+            let mut without_jitter = delivery.clone();
+            let plain = settle(&mut without_jitter, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
             let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), step.jitter).end;
             prop_assert_eq!(delivery.attempts, before + 1);
             prop_assert!(delivery.attempts <= policy.max_attempts);
             match end {
                 End::Retry { wait_ms } => {
+                    let limit_ms = policy.time_to_live_ms.unwrap_or(u64::MAX).min(LIFETIME_MAX_MS);
+                    let is_in_time = |due_ms| due_ms - PUBLISHED_MS < limit_ms;
+                    prop_assert_eq!(is_in_time(delivery.due_ms), is_in_time(without_jitter.due_ms));
                     prop_assert!(delivery.attempts < policy.max_attempts);
                     prop_assert_eq!(delivery.due_ms, exchange.ended_ms() + wait_ms);
                     prop_assert!(delivery.due_ms - PUBLISHED_MS < LIFETIME_MAX_MS);
@@ -248,7 +277,8 @@ proptest! {
                 }
                 End::DeadLetter(letter) | End::ToSink(letter) => {
                     let exhausted = delivery.attempts == policy.max_attempts;
-                    // Ended for the 14 days: the next attempt would have been due after them.
+                    // Ended for the 14 days: the next attempt would have been due after them, also without jitter.
+                    prop_assert_eq!(is_retry(&plain), false);
                     let too_late = letter.reason.known() == Some(Reason::TimeToLiveExceeded);
                     prop_assert!(exhausted || too_late || policy.never_retry.contains(step.status));
                     prop_assert_eq!(&letter.delivery, &delivery);

@@ -8,7 +8,8 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    Hold, Onward, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, Word,
+    Hold, Onward, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, WaitReason,
+    Word,
 };
 use delivery::event::Input;
 use delivery::event::mapping::Mapped;
@@ -34,7 +35,6 @@ fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) ->
 fn retried() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 1;
-    delivery.first_ms = Some(PUBLISHED_MS + 40);
     delivery.due_ms = PUBLISHED_MS + 30_100;
     delivery.history.push(entry(PUBLISHED_MS + 40, Outcome::Busy, Some(503), 60));
     delivery.last_response = Some(b"{\"error\":\"busy\"}\n".to_vec());
@@ -50,7 +50,6 @@ fn answered_in_binary() -> Delivery {
 fn long() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 30;
-    delivery.first_ms = Some(PUBLISHED_MS);
     delivery.due_ms = PUBLISHED_MS + 30 * MINUTE_MS;
     for minute in 0..30 {
         delivery.history.push(entry(
@@ -93,7 +92,7 @@ fn after_retry_alone() -> Delivery {
 /// Postponed by a probation before its first attempt.
 fn postponed() -> Delivery {
     let mut delivery = delivery();
-    delivery.defer(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
+    delivery.wait(WaitReason::Probation, PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 
@@ -558,7 +557,6 @@ fn longest() -> Delivery {
     );
     let mut delivery = Delivery {
         attempts: u32::MAX,
-        first_ms: Some(u64::MAX),
         due_ms: u64::MAX,
         target: DeliveryTarget::Reply,
         hops: u32::MAX,

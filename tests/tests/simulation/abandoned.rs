@@ -14,8 +14,6 @@ pub(crate) struct UnderWay {
     /// Its deliveries, each with what the invocation had done for it before.
     before: Vec<(Uuid, Tally)>,
     began_ms: u64,
-    /// To the destination of its subscription.
-    is_to_destination: bool,
     /// Its number, once the endpoint got it.
     pub(crate) request: Option<u64>,
     /// Its answer will carry a reply.
@@ -24,20 +22,13 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    pub(crate) fn new(
-        handle: &World,
-        world: &Inner,
-        number: usize,
-        ids: &[Uuid],
-        is_to_destination: bool,
-    ) -> Self {
+    pub(crate) fn new(handle: &World, world: &Inner, number: usize, ids: &[Uuid]) -> Self {
         let invocation = &world.invocations[world.current];
         let tally = |id| invocation.tallies.get(id).cloned().unwrap_or_default();
         Self {
             world: handle.clone(),
             number,
             before: ids.iter().map(|id| (*id, tally(id))).collect(),
-            is_to_destination,
             is_answered: false,
             began_ms: world.now_ms,
             request: None,
@@ -95,9 +86,8 @@ impl Inner {
                 self.ledger.taken_too_late += u64::from(attempt.taken);
             }
         }
-        // A reply address or a sink probes nothing.
-        if request.is_to_destination {
-            self.watches[request.number].release();
+        if let Some(address) = request.before.first().and_then(|(id, _)| self.address_of(*id)) {
+            self.watches[address].release();
         }
     }
 }

@@ -10,14 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use delivery::delivery::Delivery;
 use delivery::delivery::health::adaptive::MANY;
 use delivery::delivery::outcome::{Exchange, TransportResult};
-use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::limits::SKEW_MAX_MS;
 use super::queued::Queued;
 use super::requests::Base;
 use super::rules::Expected;
-use super::sinks::Route;
 use super::world::Inner;
 
 /// A message is sent at most so long after its wait was computed, if no call is slow.
@@ -39,10 +38,17 @@ impl Loads {
     }
 }
 
+impl Loads {
+    /// Whether an address asked some process to be left alone.
+    pub(crate) fn was_to_be_left_alone(&self, address: usize) -> bool {
+        self.requested.keys().any(|(_, of)| *of == address)
+    }
+}
+
 impl Inner {
     /// The function gets the result of a request to a destination.
-    pub(crate) fn note_load(&mut self, number: usize, exchange: &Exchange) {
-        let key = (self.invocation().process, number);
+    pub(crate) fn note_load(&mut self, number: usize, address: usize, exchange: &Exchange) {
+        let key = (self.invocation().process, address);
         // Where many are attempted at once, answers that take longer may have shown it too.
         let of_it = |(of, _): &&(usize, Uuid)| *of == number;
         if self.invocation().attempted.iter().filter(of_it).count() >= MANY as usize {
@@ -75,9 +81,9 @@ impl Inner {
     }
 
     /// A request starts. In a world without faults its destination must not have asked to be left alone.
-    pub(crate) fn check_left_alone(&mut self, number: usize, ids: &[Uuid]) {
+    pub(crate) fn check_left_alone(&mut self, address: usize, ids: &[Uuid]) {
         let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
-        let key = (self.invocation().process, number);
+        let key = (self.invocation().process, address);
         let is_big = |id: &Uuid| self.ledger.published[self.ledger.known[id].record].1.big;
         let requested = self.loads.requested.get(&key).into_iter().flatten();
         let disobeys =
@@ -88,20 +94,37 @@ impl Inner {
     }
 
     /// Whether a due delivery waits because its destination asked to be left alone.
-    pub(crate) fn is_left_alone(&self, delivery: &Delivery, wait_ms: u64) -> bool {
-        let Some(known) = self.ledger.known.get(&delivery.id) else { return false };
-        let Some(number) = known.subscription.filter(|_| known.route == Route::Event) else {
+    pub(crate) fn is_left_alone(&self, delivery: &Delivery) -> bool {
+        let Some(address) = self.address_of(delivery.id) else { return false };
+        // It was left alone before, and waits for the rest.
+        if self.bases(delivery.id).iter().any(|base| base.due_ms == delivery.due_ms) {
             return false;
-        };
+        }
         let invocation = &self.invocations[self.current];
         let slack_ms = if invocation.slow { HOUR_MS } else { SENT_WITHIN_MS };
-        let requested = self.loads.requested.get(&(invocation.process, number));
+        let requested = self.loads.requested.get(&(invocation.process, address));
         requested.into_iter().flatten().any(|(_, until_ms)| {
             let left_ms = until_ms.saturating_sub(self.clock_ms());
-            delivery.due_ms <= self.clock_ms()
-                && wait_ms > 0
-                && (left_ms..=left_ms + slack_ms).contains(&wait_ms)
-        })
+            // They come back within as long as they waited, and a minute at most.
+            let latest_ms = until_ms + (left_ms + slack_ms).min(MINUTE_MS);
+            (*until_ms..=latest_ms).contains(&delivery.due_ms)
+        }) && !self.waits_for_its_retry(delivery)
+    }
+
+    /// Whether it is due when its last attempt says, and not later.
+    fn waits_for_its_retry(&self, delivery: &Delivery) -> bool {
+        let invocation = &self.invocations[self.current];
+        let known = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
+        let (Some(number), Some(tally)) = (known, invocation.tallies.get(&delivery.id)) else {
+            return false;
+        };
+        let Some((ended_ms, Expected::Retry(least_ms))) = tally.last else { return false };
+        let bases = self.bases(delivery.id);
+        let first_ms = bases.first().and_then(|base| base.first_ms).or(tally.first_ms);
+        let first_ms = first_ms.unwrap_or(ended_ms);
+        let (least_ms, most_ms) =
+            self.rules[number].wait_ms(delivery.attempts, first_ms, ended_ms, least_ms);
+        (ended_ms + least_ms..=ended_ms + most_ms).contains(&delivery.due_ms)
     }
 
     /// Whether a message waits for its turn at a destination that has too much to do. Then that has to be
@@ -128,11 +151,14 @@ impl Inner {
                 of.is_some_and(|of| is_other(&(of, other.id))) && waits
             })
         };
+        // One process may run all invocations, which share its room then.
         let are_others = invocation.slow
+            || !self.limits.processes
             || attempted.any(is_other)
             || invocation.taken.iter().any(|(_, held)| waits_in_place(held));
         let turns_ms = u64::from(delivery.hold.turns.min(30)) * SECOND_MS;
-        let is_known = self.loads.pressed.contains(&(invocation.process, number));
+        let address = self.address_of(delivery.id).unwrap_or_default();
+        let is_known = self.loads.pressed.contains(&(invocation.process, address));
         is_known && waited && are_others && wait_ms == turns_ms
     }
 
@@ -150,14 +176,11 @@ impl Inner {
         );
         let was_due = base.due_ms <= self.clock_ms();
         // Where no slot is free in its time it keeps its due time.
-        let has_rate = self.rules[number].subscription.destination.max_per_second.is_some();
+        // A destination that recovers has a rate for a while.
+        let destination = &self.rules[number].subscription.destination;
+        let has_rate = destination.max_per_second.is_some() || destination.probation;
         let is_excused = has_rate || self.invocations[self.current].slow;
-        if was == is
-            && was_due
-            && wait_ms > 0
-            && !is_excused
-            && !self.is_left_alone(delivery, wait_ms)
-        {
+        if was == is && was_due && wait_ms > 0 && !is_excused && !self.is_left_alone(delivery) {
             self.record_violation(delivery.id, "has to wait although it is due");
         }
     }

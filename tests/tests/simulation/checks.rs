@@ -2,10 +2,10 @@
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery, Word};
-use delivery::machine::step::PAUSED_WAIT_MS;
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::time::duration::DAY_MS;
+use delivery::waits::PAUSED_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
@@ -13,6 +13,7 @@ use super::limits::SKEW_MAX_MS;
 use super::probations::{entries_of_attempts, is_deferred};
 use super::queued::Carried;
 use super::replies::HOPS_MAX;
+use super::requests::Base;
 use super::rules::Expected;
 use super::sinks::Route;
 use super::world::{Inner, Touched};
@@ -141,7 +142,7 @@ impl Inner {
         };
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
-        let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_WAIT_MS;
+        let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_MS;
         let split = queue == QueueName::FanOut && tally.requests == 0;
         // What was never attempted is due when it was published, by the clock of SQS.
         let slack_ms = if delivery.attempts == 0 { SKEW_MAX_MS } else { 0 };
@@ -152,7 +153,7 @@ impl Inner {
             && !paused
             && !split
             && !self.waits_for_turn(delivery, wait_ms)
-            && !self.is_left_alone(delivery, wait_ms)
+            && !self.is_left_alone(delivery)
             && wait_ms != delivery.due_ms.saturating_sub(self.clock_ms())
         {
             self.record_violation(id, "re-enqueued with another wait than the rest");
@@ -172,7 +173,10 @@ impl Inner {
         if shares && tally.requests == 0 && delivery.due_ms > base.due_ms {
             return;
         }
-        if delivery.hold.slots > 0 && delivery.due_ms != base.due_ms {
+        if delivery.due_ms != base.due_ms && self.is_left_alone(delivery) {
+            return;
+        }
+        if waits_for_slot(delivery, base, tally.requests) && delivery.due_ms != base.due_ms {
             return self.check_slot(number, delivery, base.due_ms);
         }
         match tally.last {
@@ -223,7 +227,9 @@ impl Inner {
 
     /// A delivery waits for its slot of a rate: only its due time changed, and not to an earlier one.
     fn check_slot(&mut self, number: usize, delivery: &Delivery, due_ms: u64) {
-        let is_limited = self.rules[number].subscription.destination.max_per_second.is_some();
+        // A destination that recovers has a rate for a while.
+        let destination = &self.rules[number].subscription.destination;
+        let is_limited = destination.max_per_second.is_some() || destination.probation;
         if !is_limited || delivery.due_ms < due_ms {
             self.record_violation(delivery.id, "waits for a slot that it does not need");
         }
@@ -294,4 +300,10 @@ impl Inner {
         }
         self.fork(&Touched::Everything);
     }
+}
+
+/// True if a delivery waits for a slot of a rate, or without one: the table cannot be reached, or no slot is free in time.
+fn waits_for_slot(delivery: &Delivery, base: &Base, requests: u32) -> bool {
+    let has_none = requests == 0 && !is_deferred(delivery);
+    delivery.hold.slots > 0 || delivery.hold.away > base.hold.away || has_none
 }

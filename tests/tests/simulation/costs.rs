@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use delivery::delivery::{Delivery, Hold};
 use delivery::ports::QueueName;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::DELAY_MAX_MS;
 use uuid::Uuid;
 
 use super::queued::Carried;
-use super::queues::DELAY_MAX_MS;
 use super::world::Inner;
 
 /// Messages per chain, whatever happens.
@@ -123,8 +123,9 @@ impl Inner {
         let Carried::Delivery(delivery) = carried else { return false };
         let invocation = &self.invocations[self.current];
         let given_up = self.gives_up_its_turn(delivery);
-        let slots = self.bases(delivery.id).iter().map(|base| base.hold.slots).max();
-        let got_slot = slots.unwrap_or(0) < delivery.hold.slots;
+        let waits = |hold: Hold| hold.slots.saturating_add(hold.away);
+        let slots = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
+        let got_slot = slots.unwrap_or(0) < waits(delivery.hold);
         let ran_ms = self.now_ms - invocation.started_ms;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let shares =
@@ -138,7 +139,7 @@ impl Inner {
         if given_up && !excused && !waits_for_turn && ran_ms < TURN_AFTER_MS {
             self.record_violation(delivery.id, "gave up its turn although there was time");
         }
-        given_up || got_slot || self.is_left_alone(delivery, wait_ms)
+        given_up || got_slot || self.is_left_alone(delivery)
     }
 
     /// Whether a delivery waits once more than it did when it was received.

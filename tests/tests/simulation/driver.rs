@@ -26,8 +26,9 @@ use super::world::{Inner, World};
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
 /// The time limit of an invocation without a fault.
 const TIMEOUT_MS: u64 = 120 * SECOND_MS;
-/// The limit of polling rounds; reaching it means that something spins.
-const ROUNDS_MAX: u32 = 2_000_000;
+/// The limit of polling rounds, and how many more each published record may take; reaching it means that something spins.
+const ROUNDS_MAX: usize = 2_000_000;
+const ROUNDS_OF_EACH: usize = 200;
 
 /// Set by a waker: somebody wants to be polled.
 #[derive(Debug, Default)]
@@ -72,7 +73,8 @@ impl Driver {
 
     /// The same while this holds.
     pub(crate) fn run_while(&mut self, goes_on: impl Fn(&Inner) -> bool) {
-        for _ in 0..ROUNDS_MAX {
+        let published = self.world.with(|world| world.ledger.published.len());
+        for _ in 0..ROUNDS_MAX + ROUNDS_OF_EACH * published {
             if !self.world.with(|world| goes_on(world)) {
                 return;
             }

@@ -1,6 +1,9 @@
 //! Simulated endpoints and their behaviours.
 
+use std::collections::VecDeque;
+
 use delivery::delivery::outcome::TransportResult;
+use delivery::time::duration::SECOND_MS;
 
 use super::faults::SeededRandom;
 
@@ -15,6 +18,8 @@ pub(crate) enum Behaviour {
     Always(u16),
     /// Never responds in time.
     Silent,
+    /// Never responds until the first of these times and from the second one on. In between it accepts everything.
+    HangsTwice(u64, u64),
     /// Returns 500 to the first request of a delivery, and never responds to another one in time.
     SilentAgain,
     /// Refuses every connection.
@@ -23,6 +28,9 @@ pub(crate) enum Behaviour {
     RecoversAt(u64),
     /// Like the one above, and each response takes 100 ms.
     RecoversEvenlyAt(u64),
+    /// Returns 503 until this time, then accepts so many requests a second and answers more with 503. If it is fragile, it
+    /// then answers all for ten seconds with 503.
+    Serves { from_ms: u64, per_second: usize, is_fragile: bool },
     /// Returns 503 for this long, accepts everything for as long, and so on.
     Flaps(u64),
     /// Presents an untrusted certificate.
@@ -75,6 +83,10 @@ impl Behaviour {
             Self::Flaky(_) => answered(202, None),
             Self::Always(status) => answered(status, None),
             Self::Silent => TransportResult::TimedOut,
+            Self::HangsTwice(until_ms, from_ms) if !(until_ms..from_ms).contains(&now_ms) => {
+                TransportResult::TimedOut
+            }
+            Self::HangsTwice(..) => answered(204, None),
             Self::SilentAgain => answered(500, None),
             Self::Refuses => TransportResult::SocketError,
             Self::RecoversAt(at_ms) | Self::RecoversEvenlyAt(at_ms) if now_ms < at_ms => {
@@ -84,18 +96,55 @@ impl Behaviour {
             Self::Flaps(period_ms) if (now_ms / period_ms).is_multiple_of(2) => answered(503, None),
             Self::Flaps(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
+            // What is too much is decided by `Served`.
+            Self::Serves { from_ms, .. } if now_ms < from_ms => answered(503, None),
+            Self::Serves { .. } => answered(204, None),
             Self::Takes(_) => answered(204, None),
         };
         let any_ms = random.pick(&[0, 1, 20, 250, 4_000]);
         let takes_ms = if let Self::Takes(takes_ms) = self {
             takes_ms
-        } else if let Self::RecoversEvenlyAt(_) = self {
+        } else if let Self::RecoversEvenlyAt(_) | Self::Serves { .. } | Self::HangsTwice(..) = self
+        {
             100
         } else {
             any_ms
         };
         let silent = result == TransportResult::TimedOut;
         Answer { result, duration_ms: if silent { timeout_ms } else { takes_ms.min(timeout_ms) } }
+    }
+}
+
+/// The requests that an endpoint of limited capacity got.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    /// The times of the requests of the last second that took capacity: all of a fragile one, else those that it accepted.
+    recent_ms: VecDeque<u64>,
+    down_until_ms: u64,
+    /// How often it fell over.
+    pub(crate) falls: usize,
+}
+
+impl Served {
+    /// True if a request of this time is too much.
+    pub(crate) fn is_too_much(&mut self, behaviour: Behaviour, now_ms: u64) -> bool {
+        let Behaviour::Serves { from_ms, per_second, is_fragile } = behaviour else { return false };
+        if now_ms < from_ms {
+            return false;
+        }
+        self.recent_ms.retain(|at_ms| now_ms < at_ms + SECOND_MS);
+        self.recent_ms.push_back(now_ms);
+        if now_ms < self.down_until_ms {
+            return true;
+        }
+        let is_too_much = self.recent_ms.len() > per_second;
+        if is_too_much && is_fragile {
+            self.down_until_ms = now_ms + 10 * SECOND_MS;
+            self.falls += 1;
+        } else if is_too_much {
+            self.recent_ms.pop_back();
+        }
+        is_too_much
     }
 }
 

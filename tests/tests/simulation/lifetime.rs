@@ -7,7 +7,7 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use super::adaptive::Loads;
 use super::dead_letter_ends::SinkCounts;
 use super::driver::Driver;
-use super::endpoints::Behaviour;
+use super::endpoints::{Behaviour, Served};
 use super::faults::{Counts, Fault, SeededRandom};
 use super::ledger::Ledger;
 use super::limits::Limits;
@@ -17,7 +17,7 @@ use super::queues::Queues;
 use super::rules::{Rules, TOPIC};
 use super::sabotage::{Sabotage, Saboteur};
 use super::shared::SharedTable;
-use super::sinks;
+use super::sinks::{self, Route, address};
 use super::storage::Storage;
 use super::trace::Trace;
 use super::verdict::verdict;
@@ -146,8 +146,9 @@ impl Setting {
             queues,
             storage,
             versions,
-            watches: vec![Watch::default(); rules.len()],
+            watches: vec![Watch::default(); address(rules.len(), Route::Event)],
             loads: Loads::default(),
+            served: Served::default(),
             shared: SharedTable::default(),
             rules,
             behaviours,

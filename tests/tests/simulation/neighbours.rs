@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::ops::Range;
 
-use delivery::time::duration::SECOND_MS;
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
@@ -181,6 +181,45 @@ fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
         ("10 of 100 take 5 s", vec![SLOW; 10]),
     ];
     assert_spared(&load, cases);
+}
+
+/// A healthy destination's events beside one that hangs: so many of a hundred within a second, and the last.
+const MOST_WITHIN_MS: u64 = SECOND_MS;
+const ALL_WITHIN_MS: u64 = 3 * SECOND_MS;
+
+/// Asserts what every healthy destination notices in each of these minutes.
+fn assert_hardly_noticed(load: &Load, minutes: Range<u64>) {
+    let world = load.lived();
+    let world = world.lock();
+    for minute in minutes {
+        let from_ms = BEGINNING_MS + minute * MINUTE_MS;
+        let healthy = noticed(&world, is_healthy, from_ms..from_ms + MINUTE_MS);
+        let _ = writeln!(std::io::stdout(), "minute {minute}: {healthy}");
+        assert_eq!(healthy.took_ms.len(), healthy.published, "minute {minute}");
+        assert!(healthy.share(0.95) <= MOST_WITHIN_MS, "minute {minute}: {healthy}");
+        assert!(healthy.share(1.0) <= ALL_WITHIN_MS, "minute {minute}: {healthy}");
+    }
+}
+
+#[test]
+fn of_the_events_beside_one_that_hangs_nearly_all_take_a_second_and_the_last_three() {
+    // With ten functions, and with four as on the emulated AWS.
+    for (per_second, concurrency, fan_out) in [(100, 10, false), (33, 4, false), (5, 4, true)] {
+        let (destinations, ill, seconds) = (20, vec![Behaviour::Silent], 120);
+        let load = Load { destinations, ill, per_second, fan_out, concurrency, seconds };
+        assert_hardly_noticed(&load, 0..2);
+    }
+}
+
+#[test]
+fn so_they_do_beside_one_that_hangs_again_twenty_minutes_after_it_recovered() {
+    let (recovers, hangs) = (5, 25);
+    let at_ms = |minute| BEGINNING_MS + minute * MINUTE_MS;
+    let hangs_twice = Behaviour::HangsTwice(at_ms(recovers), at_ms(hangs));
+    let (destinations, per_second, concurrency) = (20, 10, 4);
+    let (ill, fan_out, seconds) = (vec![hangs_twice], false, 28 * 60);
+    let load = Load { destinations, ill, per_second, fan_out, concurrency, seconds };
+    assert_hardly_noticed(&load, 0..28);
 }
 
 /// Its answers take longer than `slowAfter`.

@@ -1,8 +1,7 @@
 //! What deliveries cost while they wait for a destination that is down for a day: messages, put-offs, requests to
 //! the destination and to the table.
 //!
-//! `lastmile cost` counts with the numbers of four thousand. They err on the high side for a million: here functions
-//! take no time, so all deliveries of a round find that another one probes, and wait once more for its result.
+//! `lastmile cost` counts with the numbers of four thousand.
 
 use std::io::Write as _;
 
@@ -108,22 +107,23 @@ fn assert_measured(deliveries: usize) {
         ("WAITING_MESSAGES", measured::WAITING_MESSAGES, messages),
         ("WAITING_PUT_OFFS", measured::WAITING_PUT_OFFS, put_offs),
     ] {
-        // Of fewer, some come back after the result of the probe.
-        let is_close = (0.85..1.05).contains(&(measured / counted));
+        let is_close = (0.96..1.04).contains(&(measured / counted));
         assert!(
             is_close,
             "crates/cli/src/cost/measured.rs: {name} = {measured:.1}; then scripts/generate"
         );
     }
-    assert!(attempts <= 60, "{attempts} requests to the destination");
-    assert!(table_writes <= 200, "{table_writes} writes of the table");
+    // Ten failures, five probes in the first five minutes, and then one every five minutes.
+    assert!((285..=310).contains(&attempts), "{attempts} requests to the destination");
+    // For each of them its claim, the item of the destination, and the news.
+    assert!(table_writes <= 3 * attempts as u64, "{table_writes} writes of the table");
     // Ten processes that read the news every half minute would make 28,800.
-    assert!(table_reads <= 5_000, "{table_reads} reads of the table");
+    assert!(table_reads <= 7_000, "{table_reads} reads of the table");
 }
 
 #[test]
 fn a_day_of_waiting_costs_each_delivery_the_same_however_many_wait() {
-    [200, 400].into_iter().for_each(assert_measured);
+    [100, 200].into_iter().for_each(assert_measured);
 }
 
 #[test]

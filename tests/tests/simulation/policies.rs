@@ -1,8 +1,8 @@
 //! The retry policies of the dialects, with their waits as the documentation lists them.
 
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::{Kind, Schedule};
 
 use super::faults::SeededRandom;
 

@@ -21,13 +21,13 @@ use delivery::request::token::Token;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
+    Entry, Expected, HasTable, ItemKey, LineName, Permit, PermitAnswer, Places, Stored, Table,
     TableError, TakePermits, TakePlaces,
 };
+use delivery::waits::Jitter;
 use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
@@ -102,11 +102,8 @@ impl SendHttp for World {
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let (number, ids) = self.with(|world| world.addressees(request));
-        let to_destination = request.url.host_str().is_some_and(|host| host.starts_with('s'));
-        let watched = if to_destination { ids.clone() } else { Vec::new() };
-        self.with(|world| world.watch_request(number, &watched));
-        let mut under_way =
-            self.with(|world| UnderWay::new(self, world, number, &ids, to_destination));
+        self.with(|world| world.watch_request(number, &ids));
+        let mut under_way = self.with(|world| UnderWay::new(self, world, number, &ids));
         // Before the effect: the endpoint has not seen the request yet.
         self.step(&Touched::Request(ids.clone())).await;
         let (exchange, answer) = self.with(|world| {
@@ -120,7 +117,7 @@ impl SendHttp for World {
         // After the effect: the function may crash before it sees the result.
         self.step(&Touched::Deliveries(ids.clone())).await;
         under_way.ended = true;
-        self.with(|world| world.watch_result(number, &watched, &exchange));
+        self.with(|world| world.watch_result(number, &ids, &exchange));
         let late = (exchange.result == TransportResult::TimedOut).then(|| open.late());
         (exchange, late)
     }
@@ -240,7 +237,7 @@ impl Table for World {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Line, TableError> {
+    ) -> Result<Places, TableError> {
         self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }
 }

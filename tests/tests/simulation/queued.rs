@@ -6,10 +6,10 @@ use std::sync::Arc;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Hold, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueName, Record};
+use delivery::waits::DELAY_MAX_MS;
 use delivery::wire::{read_dead_letter, read_delivery, read_publication};
 use uuid::Uuid;
 
-use super::queues::DELAY_MAX_MS;
 use super::sinks::sink_delivery_of;
 
 /// What a message carries, as it was sent.

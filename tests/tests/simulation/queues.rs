@@ -2,6 +2,7 @@
 
 use delivery::ports::QueueName;
 use delivery::time::duration::SECOND_MS;
+use delivery::waits::delay_seconds;
 
 use super::limits::Limits;
 use super::publish::Published;
@@ -29,13 +30,9 @@ pub(crate) const ALL: [QueueName; 8] = [
     QueueName::Unprocessed,
     QueueName::LastResort,
 ];
-/// The longest delay of a message.
-pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
-
 /// The delay of a message that carries a wait: a long one is several of the same length.
 pub(crate) fn delay_ms(wait_ms: u64) -> u64 {
-    let delays = (wait_ms / SECOND_MS).div_ceil(DELAY_MAX_MS / SECOND_MS).max(1);
-    (wait_ms.div_ceil(SECOND_MS).div_ceil(delays) * SECOND_MS).min(DELAY_MAX_MS)
+    delay_seconds(wait_ms) * SECOND_MS
 }
 
 /// The visibility timeout of a received message.

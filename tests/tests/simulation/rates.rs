@@ -176,10 +176,11 @@ fn no_more_requests_are_made_at_once_while_functions_are_killed() {
     assert_while_killed(true, 1);
 }
 
-/// Without the table, each process keeps to a share; some draw one more than is left.
+/// Without the table, each process keeps to a share. A limit below the number of functions holds on average only, because some
+/// draw one.
 #[test]
-fn at_most_three_times_as_many_while_functions_are_killed_and_the_table_is_away() {
-    assert_while_killed(false, 3);
+fn at_most_five_times_as_many_while_functions_are_killed_and_the_table_is_away() {
+    assert_while_killed(false, 5);
 }
 
 #[test]

@@ -92,8 +92,7 @@ impl Inner {
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
         let routing = (known.hops, known.route);
-        let fresh =
-            (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
+        let fresh = (delivery.attempts, delivery.history.newest()) == (0, None);
         if !fresh
             || delivery.due_ms != delivery.published_ms
             || delivery.replies_left.is_none()

@@ -6,14 +6,14 @@ use delivery::request::Request;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
-use super::endpoints::Answer;
+use super::endpoints::{Answer, answered};
 use super::faults::Fault;
 use super::late::LateAnswer;
 use super::ledger::Seen;
 use super::publish::marked;
 use super::queued::Queued;
 use super::rules::Expected;
-use super::sinks::Route;
+use super::sinks::{Route, address};
 use super::trace::request_digest;
 use super::world::Inner;
 
@@ -37,24 +37,21 @@ impl Base {
                 attempts,
                 due_ms,
                 published_ms,
-                first_ms,
+                history,
                 batching,
                 abandoned,
                 held_ms,
                 ..
-            }) => {
-                let (published_ms, first_ms) = (*published_ms, *first_ms);
-                Self {
-                    attempts: *attempts,
-                    due_ms: *due_ms,
-                    published_ms,
-                    first_ms,
-                    batching: batching.known().expect("a word of this version"),
-                    abandoned: *abandoned,
-                    held_ms: *held_ms,
-                    hold,
-                }
-            }
+            }) => Self {
+                attempts: *attempts,
+                due_ms: *due_ms,
+                published_ms: *published_ms,
+                first_ms: history.first_attempt().map(|first| first.at_ms),
+                batching: batching.known().expect("a word of this version"),
+                abandoned: *abandoned,
+                held_ms: *held_ms,
+                hold,
+            },
             None => {
                 let (published_ms, batching) = (held.published_ms(), Batching::Allowed);
                 Self {
@@ -83,6 +80,12 @@ impl Inner {
         let what = format!("{}: {what}", self.ledger.name(id));
         self.trace(|| format!("BROKEN {what}"));
         self.ledger.record_violation(what);
+    }
+
+    /// The address that a delivery goes to.
+    pub(crate) fn address_of(&self, id: Uuid) -> Option<usize> {
+        let known = self.ledger.known.get(&id)?;
+        known.subscription.map(|number| address(number, known.route))
     }
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
@@ -137,6 +140,9 @@ impl Inner {
         let is_known = self.ledger.seen.get(&ids[0]).is_some_and(|seen| !seen.is_empty());
         let Answer { mut result, mut duration_ms } =
             behaviour.towards(is_known).answer(&mut self.random, now_ms, request.timeout_ms);
+        if !at_sink && self.served.is_too_much(behaviour, now_ms) {
+            result = answered(503, None);
+        }
         let mut taken = self.rules[number].expected(&result) == Expected::Delivered;
         let lost = self.random.injects(Fault::HttpAnswerLost);
         if lost && self.random.percent(50) {
@@ -155,7 +161,8 @@ impl Inner {
         let exchange = Exchange::new(result, clock_ms, duration_ms);
         let exchange = self.answer(number, ids[0], exchange);
         let failed = self.rules[number].expected(&exchange.result) != Expected::Delivered;
-        self.watches[number].failed += u32::from(failed && !at_sink);
+        let address = address(number, self.ledger.known[&ids[0]].route);
+        self.watches[address].failed += u32::from(failed);
         for id in &ids {
             self.check_member(number, *id, ids.len());
             *self.ledger.forks.entry(*id).or_default() += u32::from(lost);

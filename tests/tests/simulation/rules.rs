@@ -13,9 +13,9 @@ use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::filter::Filter;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::Kind;
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::Kind;
 
 use super::faults::SeededRandom;
 use super::policies::{Waits, event_grid, native, policy};

@@ -54,10 +54,8 @@ impl Inner {
         let known = self.ledger.known[&id].clone();
         let from = known.from.expect("it follows from a dead letter");
         let batching = delivery.batching.known();
-        let new = (delivery.attempts, delivery.first_ms, delivery.history.newest(), batching);
-        if new != (0, None, None, Some(Batching::Allowed))
-            || delivery.published_ms != delivery.due_ms
-        {
+        let new = (delivery.attempts, delivery.history.newest(), batching);
+        if new != (0, None, Some(Batching::Allowed)) || delivery.published_ms != delivery.due_ms {
             self.record_violation(
                 id,
                 "a delivery from a dead letter does not start with fresh state",

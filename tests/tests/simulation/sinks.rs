@@ -48,6 +48,16 @@ impl Route {
     }
 }
 
+/// The number of the address that deliveries on this route of a subscription go to: each is a destination of its own.
+pub(crate) fn address(number: usize, route: Route) -> usize {
+    let of_route = match route {
+        Route::Event => 0,
+        Route::Reply => 1,
+        Route::Sink => 2,
+    };
+    3 * number + of_route
+}
+
 /// A sink for the subscription of this topic and number; dead letters that came by a topic often go
 /// on to another.
 pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> Sink {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::ports::QueueName;
 use delivery::subscription::sink::Sink;
+use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 use uuid::Uuid;
 
 use super::blobs::{Blob, guid_path, mismatch, read_blobs};
@@ -13,7 +14,7 @@ use super::dead_letter_ends::{end_agrees, misplaced, sink_delivery_agrees};
 use super::losses::lost;
 use super::replay::{DeliveryRecord, replay};
 use super::replies::HOPS_MAX;
-use super::sinks::{Route, sink_delivery_of};
+use super::sinks::{Route, address, sink_delivery_of};
 use super::world::Inner;
 
 /// Everything that is wrong with a world at its end.
@@ -124,10 +125,17 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     .iter()
                     .any(|rules| rules.subscription.destination.late_window_ms > 0);
                 // It may have waited for its turn in place, and once more in the slow lane.
-                let turn_ms = match world.loads.is_pressed(number) {
+                let address = address(number, known.route);
+                let for_turn_ms = match world.loads.is_pressed(address) {
                     true => 2 * rules.subscription.destination.slow_after_ms,
                     false => 0,
                 };
+                // A rest below a second is waited in place.
+                let left_alone_ms = match world.loads.was_to_be_left_alone(address) {
+                    true => IN_PLACE_BELOW_MS * u64::from(IN_PLACE_WAITS),
+                    false => 0,
+                };
+                let turn_ms = for_turn_ms + left_alone_ms;
                 replay(DeliveryRecord {
                     rules,
                     seen,

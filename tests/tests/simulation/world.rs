@@ -13,7 +13,7 @@ use delivery::subscription::catalogue::Catalogue;
 use uuid::Uuid;
 
 use super::adaptive::Loads;
-use super::endpoints::Behaviour;
+use super::endpoints::{Behaviour, Served};
 use super::faults::{Fault, SeededRandom};
 use super::invocations::Invocation;
 use super::ledger::Ledger;
@@ -42,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) versions: Versions,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
+    /// The requests to an endpoint of limited capacity.
+    pub(crate) served: Served,
     /// The behaviours of the sinks' addresses.
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,

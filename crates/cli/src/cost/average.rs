@@ -6,13 +6,13 @@
 //! attempt fails. While the destination is down every attempt fails; the times of the attempts
 //! decide how many fall into an outage.
 
-use adapters::queues::delay_seconds;
 use delivery::explain::Life;
 use delivery::time::duration::{DAY_MS, SECOND_MS};
+use delivery::waits::{DELAY_MAX_MS, delay_seconds};
 use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 
 /// The longest delay of one message, in milliseconds.
-pub(crate) const HOP_MS: u64 = adapters::queues::DELAY_MAX_SECONDS * SECOND_MS;
+pub(crate) const HOP_MS: u64 = DELAY_MAX_MS;
 
 /// The wait after a failed attempt.
 #[derive(Debug, Clone)]
@@ -80,8 +80,7 @@ fn messages(waits_ms: &[u64]) -> Vec<u32> {
 pub(crate) fn hops(wait_ms: u64) -> u32 {
     let (mut rest_ms, mut hops) = (wait_ms, 0);
     while rest_ms >= IN_PLACE_BELOW_MS {
-        rest_ms =
-            rest_ms.saturating_sub(u64::from(delay_seconds(rest_ms).unsigned_abs()) * SECOND_MS);
+        rest_ms = rest_ms.saturating_sub(delay_seconds(rest_ms) * SECOND_MS);
         hops += 1;
     }
     hops

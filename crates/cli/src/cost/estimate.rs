@@ -2,7 +2,7 @@
 
 use delivery::explain::{Endpoint, explain, explain_jittered};
 use delivery::subscription::Subscription;
-use delivery::subscription::schedule::Jitter;
+use delivery::waits::Jitter;
 
 use super::average::{self, AverageDelivery, Wait};
 use super::cost_items::{CostItem, Total, alternatives, cost_items};

@@ -24,5 +24,5 @@ pub(crate) const DISPATCH_RECORD_US: f64 = 34.7;
 pub(crate) const DEAD_LETTER_INVOCATION_US: f64 = 267.1;
 pub(crate) const DEAD_LETTER_RECORD_US: f64 = 102.9;
 /// A delivery that waits all day for a destination on probation: its messages, and how often it is put off.
-pub(crate) const WAITING_MESSAGES: f64 = 119.0;
-pub(crate) const WAITING_PUT_OFFS: f64 = 49.0;
+pub(crate) const WAITING_MESSAGES: f64 = 165.0;
+pub(crate) const WAITING_PUT_OFFS: f64 = 142.0;

@@ -8,7 +8,7 @@ use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::health::probation::LONGEST_MS;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Origin, WaitReason};
 use delivery::event::{Event, Input};
 use delivery::machine::step::settle;
 use delivery::subscription::Subscription;
@@ -71,7 +71,7 @@ fn log_lines() -> [usize; 5] {
         telemetry.delivered(&delivery, AGE_MS);
     });
     let failed = lengths(|telemetry| drop(deliver(telemetry, &[503])));
-    let put_off = lengths(|_| telemetry::deferred(&delivery().0, LONGEST_MS));
+    let put_off = lengths(|_| telemetry::held(&delivery().0, WaitReason::Probation, LONGEST_MS));
     let ended = lengths(|_| {
         let letter =
             DeadLetter::without_subscription(delivery().0, Reason::TimeToLiveExceeded, AGE_MS);

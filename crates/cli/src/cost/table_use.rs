@@ -96,7 +96,7 @@ pub(super) fn processes(queue: &QueueLoad, limit: u32) -> f64 {
 /// The probes of a destination that fails all day: the first probation is the shortest that an outcome
 /// brings, and each one is twice as long as the one before, up to the longest.
 fn probes() -> f64 {
-    let first_ms = first_ms(Outcome::Busy).unwrap_or(LONGEST_MS);
+    let first_ms = first_ms(Outcome::Busy, None).unwrap_or(LONGEST_MS);
     let (mut at_ms, mut lasts_ms, mut probes) = (first_ms, first_ms, 0.0);
     while at_ms <= DAY_MS {
         probes += 1.0;

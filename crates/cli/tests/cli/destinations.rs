@@ -26,8 +26,11 @@ async fn four() -> (TempDir, Known) {
     (folder, known)
 }
 
-/// The text with all of its times the same.
+/// The text with all of its times the same, and the seconds until the probe.
 fn timeless(text: &str) -> String {
+    let until_probe =
+        |text: String, seconds| text.replace(&format!("in 3 min {seconds} s"), "in 3 min 29 s");
+    let text: &str = &(10..=30).fold(text.to_owned(), until_probe);
     let is_time = |text: &str| {
         let zeros: String =
             text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
@@ -75,6 +78,7 @@ async fn list_as_json_has_every_member_for_tools() {
         "subscriptions",
         "healthy",
         "failing",
+        "refusing",
         "slow",
         "disabled",
         "next_attempt_at",
@@ -241,6 +245,20 @@ async fn show_says_how_many_permits_are_in_use() {
     assert!(shown(&[]).out.contains(&format!("{line}1 permit is in use\n")), "{}", shown(&[]).out);
     let json = shown(&["--output", "json"]).json();
     assert_eq!((&json["max_concurrency"], &json["permits_in_use"]), (&json!(3), &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_says_how_fast_a_destination_recovers_and_why() {
+    let (folder, known) = folder().await;
+    known.recovers(SEARCH, 7, 1).await;
+    let shown = destinations(folder.path(), &["show", SEARCH]).out;
+    let line = shown.lines().find(|line| line.starts_with("recovery")).expect("a line");
+    assert!(line.contains("at most 4 requests a second since "), "{line}");
+    assert!(line.ends_with("7 good responses and 1 failures since then"), "{line}");
+    let json = destinations(folder.path(), &["show", SEARCH, "--output", "json"]).json();
+    let recovery = &json["recovery"];
+    let numbers = ["rate", "good", "failed", "ceiling"].map(|name| recovery[name].as_u64());
+    assert_eq!(numbers, [Some(4), Some(7), Some(1), None]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -150,8 +150,8 @@ async fn probe_ends_the_wait_of_a_failing_destination() {
     let until_ms = state.failing.expect("it still is failing").until_ms;
     assert!(until_ms <= Machine.now_ms());
     let told = known.news().await;
-    let told = told.health().find(|health| health.destination == key(BILLING));
-    assert_eq!(told.and_then(|health| health.failing), state.failing);
+    let told = told.health().find(|(_, health)| health.destination == key(BILLING));
+    assert_eq!(told.and_then(|(_, health)| health.failing), state.failing);
     let printed = destinations(folder.path(), &["probe", "shop/orders/billing"]);
     assert!(printed.out.contains("probes it anyway") && !printed.out.contains(KNOWN));
     assert_eq!(known.state(BILLING).await, Some(state));

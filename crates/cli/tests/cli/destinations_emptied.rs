@@ -10,13 +10,14 @@ use crate::deployments::uri;
 use crate::dev_page_server::subscription;
 use crate::programs::{Running, exchange, lastmile, receiver, run, word};
 
-const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
+pub(crate) const EVENT: &str =
+    r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// Longer than it takes to empty the table meanwhile.
 const WAITS: &str = ", retry: {schedule: {kind: constant, delay: PT10S}}";
 
 /// A subscriber that answers with these statuses in turn, and its address.
-fn subscriber(folder: &Path, answers: &str) -> (Running, String) {
+pub(crate) fn subscriber(folder: &Path, answers: &str) -> (Running, String) {
     let arguments = ["subscriber", "--port", "0", "--answer", answers];
     let mut subscriber = Running::start(lastmile(folder, &arguments));
     let url = word(&subscriber.line_with("listening"), "http://");
@@ -24,7 +25,7 @@ fn subscriber(folder: &Path, answers: &str) -> (Running, String) {
 }
 
 /// The output of a command that succeeds.
-fn succeeded(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn succeeded(folder: &Path, arguments: &[&str]) -> String {
     let (printed, code) = run(folder, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {printed}");
     printed

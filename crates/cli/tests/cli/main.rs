@@ -26,6 +26,7 @@ mod deployments;
 mod destinations;
 mod destinations_changes;
 mod destinations_emptied;
+mod destinations_refusing;
 mod dev_files;
 mod dev_page;
 mod dev_page_browser;

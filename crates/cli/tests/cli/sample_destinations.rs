@@ -14,7 +14,8 @@ use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
 use delivery::subscription::{self, Disabled};
 use delivery::table::{
-    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Table as _, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Recovery, Report, Results,
+    Table as _, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
@@ -70,16 +71,16 @@ fn findings(url: &str, subscription: &str, at_ms: u64) -> Findings {
     Findings { attempts, ..Findings::new(destination, subscription.to_owned()) }
 }
 
-/// What a function finds out about a destination that fails at this time, for an hour.
+/// The findings of a function about a destination that fails at this time: a probation of five minutes.
 pub(crate) fn fails(url: &str, subscription: &str, at_ms: u64) -> Findings {
-    let failing = Some((Finding::GoesOn { lasts_ms: HOUR_MS }, at_ms));
+    let failing = Some((Finding::GoesOn { lasts_ms: 5 * MINUTE_MS }, at_ms));
     Findings { failing, notifies: true, ..findings(url, subscription, at_ms) }
 }
 
-/// Failing for two hours and five minutes; probed in 42 minutes.
+/// Failing for two hours and five minutes; probed in three minutes.
 pub(crate) fn failing(url: &str, subscription: &str) -> DestinationState {
     let (mut state, now_ms) = (None, now_ms());
-    for ago_ms in [125 * MINUTE_MS, 78 * MINUTE_MS, 17 * MINUTE_MS] {
+    for ago_ms in [125 * MINUTE_MS, 6 * MINUTE_MS, MINUTE_MS] {
         let at_ms = now_ms - ago_ms;
         state = Some(DestinationState::merged(state, &fails(url, subscription, at_ms), at_ms));
     }
@@ -105,7 +106,7 @@ pub(crate) fn disabled(url: &str, subscription: &str, then: Disabled) -> Destina
 
 /// Healthy again after one failure.
 pub(crate) fn recovered(url: &str, subscription: &str) -> DestinationState {
-    let at_ms = now_ms() - MINUTE_MS;
+    let at_ms = now_ms() - 30 * SECOND_MS;
     let state = failing(url, subscription);
     let ended =
         Findings { failing: Some((Finding::Ended, at_ms)), ..findings(url, subscription, at_ms) };
@@ -174,7 +175,14 @@ impl Known {
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
         let each_us = 1_000_000 / u64::from(per_second);
         let (count, latest_ms, plausible_ms) = (per_second * seconds, u64::MAX, u64::MAX);
-        let places = TakePlaces { count, each_us, others_wait: false, latest_ms, plausible_ms };
+        let places = TakePlaces {
+            count,
+            each_us,
+            others_wait: false,
+            latest_ms,
+            plausible_ms,
+            report: None,
+        };
         let (item, now_ms) = (limits(url), Machine.now_ms());
         let given = self.table.take_places(&item, LineName::Slots, &places, now_ms).await;
         assert!(given.is_ok(), "{given:?}");
@@ -188,6 +196,25 @@ impl Known {
         let take = TakePermits { permits, instead_of, most: 50, only_if_nobody_waits: false };
         let taken = self.table.take_permits(&limits(url), &take, now_ms).await;
         assert_eq!(taken, Ok(PermitAnswer::Taken));
+    }
+}
+
+impl Known {
+    /// Begins a recovery whose outage ended a second ago, and reports so many good responses and failures.
+    pub(crate) async fn recovers(&self, url: &str, good: u32, failed: u32) {
+        let now_ms = Machine.now_ms();
+        let known = Recovery::beginning(None, now_ms - SECOND_MS);
+        let results = Results { good, failed, away: 0 };
+        let take = TakePlaces {
+            count: 1,
+            each_us: 1,
+            others_wait: false,
+            latest_ms: now_ms + SECOND_MS,
+            plausible_ms: now_ms + MINUTE_MS,
+            report: Some(Report { known, results }),
+        };
+        let places = self.table.take_places(&limits(url), LineName::Recovery, &take, now_ms).await;
+        assert!(places.is_ok_and(|places| places.recovery.is_some()));
     }
 }
 

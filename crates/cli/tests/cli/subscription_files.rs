@@ -277,7 +277,8 @@ fn explain_draws_a_time_axis_as_text_and_as_svg() {
         "{table}"
     );
     for part in [
-        "nothing that this endpoint does begins one",
+        // Its endpoint answers 500.
+        "no request for 30s; then one delivery probes it",
         "10m  +11m",
         "MaxDeliveryAttemptsExceeded",
         "dead letter: 5m later, to s3://letters/shop",
@@ -312,14 +313,19 @@ fn explain_says_which_limits_apply_and_when_probation_begins() {
         "slowAfter PT5S ",
         "P5D",
         "probation: after 10 failed attempts in a row, of two events or more, no request for 10s; then one delivery probes \
-         it, and each probe that fails doubles that, up to 1h",
+         it, and each probe that fails doubles that, up to 5m",
         "probation: off",
     ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
+    // It concerns the event, not the destination.
+    let refused = run(folder.path(), &["explain", "-f", "two.yaml", "--outcome", "400"]);
+    let refused = text(&refused.stdout);
+    let begins_none = "probation: on, but nothing that this endpoint does begins one\n";
+    assert!(refused.contains(begins_none), "{refused}");
     let explained = json(&explain(&["--output", "json"]));
     let terms =
-        serde_json::json!({"after_failures": 10, "first_ms": 10_000, "longest_ms": 3_600_000});
+        serde_json::json!({"after_failures": 10, "first_ms": 10_000, "longest_ms": 300_000});
     assert_eq!(explained[0]["probation"], terms);
     assert_eq!(explained[1]["probation"], serde_json::Value::Null);
 }

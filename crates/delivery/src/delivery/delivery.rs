@@ -80,8 +80,6 @@ pub struct Delivery {
     pub published_ms: u64,
     /// Attempts made.
     pub attempts: u32,
-    /// Start of the first attempt.
-    pub first_ms: Option<u64>,
     /// When the next attempt is due; at the end, when the last one was.
     pub due_ms: u64,
     /// Its target.
@@ -184,7 +182,6 @@ impl Delivery {
             origin,
             published_ms,
             attempts: 0,
-            first_ms: None,
             // Not now: the key of a dead letter depends on it, and a record may be read twice.
             due_ms: published_ms,
             target: DeliveryTarget::Destination,
@@ -202,45 +199,12 @@ impl Delivery {
         }
     }
 
-    /// Defers it until this time, because its destination is on probation. This is not an attempt;
-    /// repeated deferrals leave one entry.
-    pub fn defer(&mut self, now_ms: u64, until_ms: u64) {
-        self.due_ms = until_ms;
-        self.hold.slots = 0;
-        // In a long outage they would push the attempts out of the history.
-        if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
-            self.history.push(Entry::new(now_ms, Outcome::Probation, None, 0));
-        }
-    }
-
-    /// Holds it for so long: it is due as before, and will be as old as now. This is not an attempt.
-    pub fn hold_for(&mut self, wait_ms: u64) {
-        self.held_ms = self.held_ms.saturating_add(wait_ms);
-        // It comes too late for the slot that it had.
-        self.hold.slots = 0;
-    }
-
-    /// Lets it wait for its slot of its destination's rate. This is not an attempt.
-    pub fn wait_for_slot(&mut self, slot_ms: u64) {
-        self.due_ms = slot_ms;
-        self.hold.slots = self.hold.slots.saturating_add(1);
-    }
-
-    /// Lets it wait until a permit of its destination will be free: then it is its turn. This is not an
-    /// attempt.
-    pub fn wait_for_permit(&mut self, until_ms: u64) {
-        self.due_ms = until_ms;
-        self.hold.permits = self.hold.permits.saturating_add(1);
-    }
-
     /// Records an exchange: one more attempt, one more entry, and as much of the answer to a failed one
     /// as the subscription stores.
     pub fn record(&mut self, exchange: &Exchange, subscription: &Subscription) {
         let policy = &subscription.retry;
         self.attempts = self.attempts.saturating_add(1);
         self.hold = Hold::default();
-        // Never replaced: the moments of a schedule count from the first attempt.
-        self.first_ms.get_or_insert(exchange.started_ms);
         self.history.push(Entry::new(
             exchange.started_ms,
             exchange.outcome(policy),

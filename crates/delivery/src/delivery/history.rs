@@ -88,6 +88,13 @@ impl History {
         self.last.iter()
     }
 
+    /// The first attempt, from which the moments of a schedule count; it is never left out. Of entries of probation, which
+    /// are not attempts, one at most is before it.
+    #[must_use]
+    pub fn first_attempt(&self) -> Option<&Entry> {
+        self.first.iter().find(|entry| entry.outcome != Outcome::Probation)
+    }
+
     /// The newest entry.
     #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
@@ -127,5 +134,16 @@ mod tests {
         );
         let kept: Vec<Entry> = history.first().iter().chain(history.last()).cloned().collect();
         assert_eq!(History::restore(kept, history.omitted()), history);
+    }
+
+    #[test]
+    fn the_first_attempt_stays_known_and_a_deferral_is_none() {
+        let mut history = History::default();
+        history.push(Entry::new(1, Outcome::Probation, None, 0));
+        assert_eq!(history.first_attempt(), None);
+        for at_ms in 2..1_000 {
+            history.push(entry(at_ms));
+        }
+        assert_eq!(history.first_attempt().map(|entry| entry.at_ms), Some(2));
     }
 }

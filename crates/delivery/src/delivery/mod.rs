@@ -20,6 +20,7 @@ pub mod replay;
 mod returned;
 mod store;
 pub mod trace;
+mod wait_reason;
 mod word;
 
 pub use addresses::Addresses;
@@ -32,4 +33,5 @@ pub use origin::{DELIVERY_NAMESPACE, Origin, id_of};
 pub use publication::{Onward, Part, Publication, following_id, share};
 pub use returned::Returned;
 pub use store::Store;
+pub use wait_reason::WaitReason;
 pub use word::Word;

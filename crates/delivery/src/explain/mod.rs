@@ -27,8 +27,8 @@ use crate::event::{Event, Input};
 use crate::machine::step::{Arrival, End, arrive, end_without_success, settle};
 use crate::subscription::Subscription;
 use crate::subscription::profile::ATTEMPTS_MAX;
-use crate::subscription::schedule::Jitter;
 use crate::subscription::sink::Container;
+use crate::waits::Jitter;
 
 /// The event that is delivered; nothing depends on it.
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;

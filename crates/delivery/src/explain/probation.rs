@@ -20,10 +20,11 @@ pub struct ProbationTerms {
 /// The terms of this subscription; `None` where probation is off.
 #[must_use]
 pub fn probation(subscription: &Subscription, endpoint: &Endpoint) -> Option<ProbationTerms> {
-    let outcome = endpoint.exchange(subscription, 0).outcome(&subscription.retry);
+    let exchange = endpoint.exchange(subscription, 0);
+    let outcome = exchange.outcome(&subscription.retry);
     let terms = ProbationTerms {
         after_failures: FAILURES,
-        first_ms: first_ms(outcome),
+        first_ms: first_ms(outcome, exchange.status()),
         longest_ms: LONGEST_MS,
     };
     subscription.destination.probation.then_some(terms)

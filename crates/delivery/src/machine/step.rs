@@ -19,14 +19,9 @@ use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
 use crate::request::{BatchKey, batch_key};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RetryPolicy};
-use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, addressed};
-use crate::time::duration::SECOND_MS;
-
-/// How long a paused delivery waits before it is checked again: the longest delay of one SQS
-/// message.
-pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
+use crate::waits::{self, Jitter, Moments, Spread};
 
 /// What to do with a delivery that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +117,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     if subscription.paused {
-        return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
+        return Arrival::Paused { wait_ms: waits::PAUSED_MS };
     }
     // The attempt alone after a refused batch is made whatever the policy's limits are.
     if delivery.batching == Batching::RetryAlone {
@@ -332,7 +327,8 @@ pub fn settle(
 }
 
 /// When the next attempt is due, by the schedule and by what the answer asked for. From the outcome, not from
-/// now: work on other deliveries must not lengthen the wait.
+/// now: work on other deliveries must not lengthen the wait. Where it is due within the time to live, jitter does not
+/// move it out of that.
 fn next_due_ms(
     delivery: &Delivery,
     policy: &RetryPolicy,
@@ -341,16 +337,13 @@ fn next_due_ms(
     jitter: Jitter,
 ) -> u64 {
     let outcome_ms = exchange.ended_ms();
-    let first_attempt_ms = delivery.first_ms.unwrap_or(exchange.started_ms);
-    let wait_ms = next_wait_ms(
-        &policy.schedule,
-        delivery.attempts,
-        Moments { first_attempt_ms, outcome_ms },
-        least_wait_ms,
-        policy.jitter_percent,
-        jitter,
-    );
-    outcome_ms.saturating_add(wait_ms)
+    let first_attempt_ms =
+        delivery.history.first_attempt().map_or(exchange.started_ms, |first| first.at_ms);
+    let moments = Moments { first_attempt_ms, outcome_ms };
+    let scheduled_ms = policy.schedule.wait_ms(delivery.attempts, moments);
+    let spread = Spread { percent: policy.jitter_percent, jitter };
+    let left_ms = left_to_live_ms(delivery, policy, outcome_ms);
+    outcome_ms.saturating_add(waits::retry_ms(scheduled_ms, least_wait_ms, spread, left_ms))
 }
 
 /// Adds the detail of the last exchange to the dead letter.

@@ -14,6 +14,7 @@ use crate::subscription::profile::Profile;
 use crate::subscription::shown::shown;
 use crate::subscription::sink::Sink;
 use crate::time::duration::{DAY_MS, MINUTE_MS};
+use crate::waits::DELAY_MAX_MS;
 
 /// The word that drops events.
 const DROPPED: &str = "none";
@@ -46,9 +47,6 @@ record! {
     }
 }
 
-/// The longest delay of one message.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
-const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
 /// The longest time to retry: there is a try every five minutes, and a queue gives up a message
 /// after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>

@@ -2,8 +2,8 @@
 //! cannot be delivered.
 //!
 //! [`Subscription`] is what every dialect is read into, [`catalogue`] holds all of them.
-//! [`profile`] has the defaults of each dialect, [`schedule`] computes every wait, [`filter`]
-//! decides which events match. Imports events, not deliveries.
+//! [`profile`] has the defaults of each dialect, [`filter`] decides which events
+//! match; the schedule of its retries is one of [`crate::waits`]. Imports events, not deliveries.
 
 pub mod auth;
 pub mod batch;
@@ -21,7 +21,6 @@ pub mod name;
 pub mod policy;
 pub mod profile;
 pub mod public_key;
-pub mod schedule;
 pub mod secret;
 pub mod secret_policy;
 mod shown;

@@ -9,9 +9,9 @@ pub use crate::subscription::bounds::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TI
 use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::kinds::schedule::Waits;
 use crate::subscription::kinds::statuses::{self, Meaning};
-use crate::subscription::schedule::{Kind, Schedule};
 pub use crate::subscription::status_set::StatusSet;
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::waits::{Kind, Schedule};
 
 words! {
     /// Whose rules a subscription follows. Two are called `eventgrid`, because its two classes of

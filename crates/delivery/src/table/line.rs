@@ -3,6 +3,8 @@
 //! Each place takes as long as the request that is made then. Whoever takes places gets those behind all others, and the
 //! number grows by as much. So a line of any length costs nothing, and nobody has to know who else waits in it.
 
+use super::recovery::{Recovery, Report};
+
 /// Microseconds of a millisecond.
 const MS_US: u64 = 1_000;
 
@@ -13,6 +15,8 @@ pub enum LineName {
     Turns,
     /// Of those that wait for their part of a rate.
     Slots,
+    /// Of those that a recovering destination may get.
+    Recovery,
 }
 
 impl LineName {
@@ -22,6 +26,7 @@ impl LineName {
         match self {
             Self::Turns => "turns_us",
             Self::Slots => "slots_us",
+            Self::Recovery => "recovery_us",
         }
     }
 }
@@ -29,7 +34,7 @@ impl LineName {
 /// What a process wants: places one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakePlaces {
-    /// So many.
+    /// Number of places; 0 for a report alone.
     pub count: u32,
     /// How long each takes, in microseconds.
     pub each_us: u64,
@@ -39,9 +44,20 @@ pub struct TakePlaces {
     pub latest_ms: u64,
     /// A later end was written by a wrong clock and is ignored.
     pub plausible_ms: u64,
+    /// The destination recovers from an outage.
+    pub report: Option<Report>,
 }
 
-/// The line of a destination after somebody took places, or found none.
+/// The answer to a process that wants places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    /// Its places.
+    pub line: Line,
+    /// The recovery as the item has it now, if there was a report. It is in the item if places were taken.
+    pub recovery: Option<Recovery>,
+}
+
+/// The line of a destination after a request for places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     /// The places of the caller begin here, in microseconds; it ends behind them.
@@ -49,7 +65,7 @@ pub enum Line {
         /// When the first begins.
         first_us: u64,
     },
-    /// Other processes changed the line at each try: ask again soon.
+    /// Other processes changed the line or the recovery: ask again soon.
     Overtaken,
     /// Too many wait already.
     Full {
@@ -95,6 +111,18 @@ impl TakePlaces {
         end_us.filter(|end_us| now_us < *end_us && *end_us <= self.plausible_us())
     }
 
+    /// True if the next place does not begin now.
+    #[must_use]
+    pub fn has_to_wait(&self, end_us: Option<u64>, now_ms: u64) -> bool {
+        self.waiting_until_us(end_us, now_ms).is_some()
+    }
+
+    /// True if a request waits in the line: others are in it, and this is not a report alone.
+    #[must_use]
+    pub fn waits(&self, has_others: bool) -> bool {
+        has_others && self.count > 0
+    }
+
     /// When the next place begins: now, unless somebody waits.
     fn begins_us(&self, end_us: Option<u64>, now_ms: u64) -> u64 {
         self.waiting_until_us(end_us, now_ms).unwrap_or(now_ms.saturating_mul(MS_US))
@@ -114,6 +142,7 @@ mod tests {
             others_wait: false,
             latest_ms: 160_000,
             plausible_ms: 400_000,
+            report: None,
         }
     }
 

@@ -6,7 +6,7 @@
 use std::future::Future;
 
 use super::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Places, TakePermits, TakePlaces,
 };
 use crate::time::duration::SECOND_MS;
 
@@ -121,7 +121,7 @@ pub trait Table {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> impl Future<Output = Result<Line, TableError>> + Send;
+    ) -> impl Future<Output = Result<Places, TableError>> + Send;
 }
 
 /// Access to the table of the deployment.

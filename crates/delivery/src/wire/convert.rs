@@ -22,7 +22,6 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         origin: delivery.origin.clone(),
         published_ms: delivery.published_ms,
         attempts: delivery.attempts,
-        first_ms: delivery.first_ms,
         due_ms: delivery.due_ms,
         shape: match delivery.event.shape() {
             Shape::CloudEvent => None,
@@ -73,7 +72,6 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         origin: wire.origin,
         published_ms: wire.published_ms,
         attempts: wire.attempts,
-        first_ms: wire.first_ms,
         due_ms: wire.due_ms,
         hops: wire.hops,
         replies_left: wire.replies_left,

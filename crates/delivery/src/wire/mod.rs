@@ -4,7 +4,7 @@
 //! (a delivery in progress) and `deadletter` (one that ended). They count on internal queues only.
 //! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
 //! are in `fixtures/wire/v1`. What only a newer program can read is an error, so that a newer writer's
-//! message [waits](unread_wait_ms) for a newer reader instead of being lost.
+//! message [waits](crate::waits::unread_ms) for a newer reader instead of being lost.
 //!
 //! The `deadletter` attribute has a second kind, the [end of a replayed delivery](write_replay_end).
 
@@ -12,7 +12,6 @@ mod ascii;
 mod convert;
 mod history;
 mod replay_end;
-mod unread;
 mod v1;
 mod version;
 
@@ -23,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use self::ascii::ascii_json;
 use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
 pub use self::replay_end::{is_replay_end, read_replay_end, write_replay_end};
-pub use self::unread::{UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms};
 use self::v1::DeadLetterV1;
 pub use self::version::WireError;
 use self::version::{VERSION, check_version, unreadable};
@@ -40,6 +38,10 @@ pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
 pub const TOPIC_ATTRIBUTE: &str = "topic";
 /// The attribute of a record in isolation that says how often it was received before.
 pub const RECEIVES_ATTRIBUTE: &str = "receives";
+
+/// The attribute that says how often a message was re-enqueued because its reader was older than its writer. Beside
+/// the attribute that could not be read, because the older code of the other function ignores it.
+pub const UNREAD_ATTRIBUTE: &str = "unread";
 
 /// The longest of our attributes.
 pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;

@@ -31,8 +31,6 @@ pub(super) struct DeliveryV1 {
     pub(super) origin: Origin,
     pub(super) published_ms: u64,
     pub(super) attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) first_ms: Option<u64>,
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<ShapeV1>,

@@ -7,8 +7,8 @@
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
 use delivery::document::reader::Cursor;
-use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::time::duration::SECOND_MS;
+use delivery::waits::{Kind, Schedule};
 
 /// The policies that `backoffPolicy` can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,9 +22,9 @@ use delivery::event::schema::Schema;
 use delivery::subscription::kinds::schedule::Waits;
 use delivery::subscription::kinds::sinks::Sinks;
 use delivery::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
-use delivery::subscription::schedule::Schedule;
 use delivery::subscription::sink::Sink;
 use delivery::time::duration::{self, SECOND_MS};
+use delivery::waits::Schedule;
 
 /// The delivery settings of one object.
 #[derive(Clone, Default)]

@@ -1,120 +1,109 @@
-//! Leaving a destination that is slow to answer, so that nobody else waits for it.
+//! Abandons attempts at a destination that is slow to respond, so that no other delivery waits for it.
 //!
-//! Outside the slow lane, an attempt without an answer after the destination's `slowAfter` is abandoned
-//! as soon as nothing else of its invocation is left to do: it counts for nothing, and the delivery is
-//! attempted again in the lane, a queue of its own, with its whole timeout. That happens once in the life
-//! of a delivery. So is one whose secrets or token are not had by then.
+//! Outside the slow lane, an attempt without a response after the destination's `slowAfter` is abandoned as soon as nothing else
+//! of its invocation is left to do. It does not count. The delivery is attempted again in the lane, a queue of its own, with its
+//! whole timeout. A delivery is abandoned once in its life, and a process abandons one attempt while its destination is slow.
+//! Other attempts under way continue. The slowness is published to all processes at once.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::outcome::{Exchange, Unsendable};
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::delivery::outcome::Exchange;
+use delivery::ports::QueueName;
 use delivery::request::Request;
-use delivery::subscription::Subscription;
-use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use crate::dispatch::{Dispatch, Invocation};
+use super::{AttemptPorts, Attempts};
+use crate::destination::Passage;
+use crate::invocation::Invocation;
 use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Stage};
 
-impl<P: DispatchPorts> Dispatch<P> {
-    /// The secrets of a request and its token; `None` when nobody waits for them here any more. That makes
-    /// the destination slow, and does not count as its failure.
-    pub(crate) async fn keyring_or_leave(
-        &self,
-        subscription: &Subscription,
-        due: &[InFlightDelivery],
-        of: &Invocation<'_>,
-    ) -> Option<Result<Keyring, Unsendable>> {
-        let destination = &subscription.destination;
-        let started_ms = self.ports.now_ms();
-        let work = Box::pin(self.keyring(destination, of.deadline));
-        match self.done_or_left(work, destination.response_timeout_ms, subscription, due, of).await
-        {
-            Ok(keyring) => Some(keyring),
-            Err(left) => {
-                self.abandon(&left, subscription, started_ms, of).await;
-                None
-            }
-        }
-    }
+/// The end of waiting for a response.
+enum Waited {
+    Done(Box<Exchange>),
+    /// The attempt is abandoned, and these deliveries move to the lane.
+    Left(Vec<InFlightDelivery>),
+}
 
+impl<P: AttemptPorts> Attempts<P> {
     /// One exchange; `None` when it was abandoned.
-    pub(crate) async fn exchange_or_abandon(
+    pub(super) async fn exchange_or_abandon(
         &self,
         request: &Request,
-        subscription: &Subscription,
         due: &[InFlightDelivery],
+        passage: &Passage,
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let started_ms = self.ports.now_ms();
         let done = {
-            // Pinned here: the future would be kept twice where it is an argument. It ends here too, so
-            // that what is abandoned holds no connection while it is sent.
+            // Pinned here: as an argument the future would be stored twice. It ends here too, so that an abandoned exchange holds
+            // no connection while its deliveries are sent.
             let work = pin!(self.ports.exchange(request));
-            self.done_or_left(work, request.timeout_ms, subscription, due, of).await
+            self.done_or_left(work, request.timeout_ms, started_ms, due, passage, of).await
         };
         match done {
-            Ok(exchange) => Some(exchange),
-            Err(left) => {
+            Waited::Done(exchange) => Some(*exchange),
+            Waited::Left(left) => {
                 // Boxed: it is rare, and would enlarge the future of every attempt.
-                self.abandon(&left, subscription, started_ms, of).boxed().await;
+                async {
+                    self.leave(&left, passage, of).await;
+                    self.news.share_health(of).await;
+                }
+                .boxed()
+                .await;
                 None
             }
         }
     }
 
-    /// What is waited for, or the deliveries as they are once they are left to the lane.
-    async fn done_or_left<T>(
+    /// The result of `work`, or the deliveries for the lane once the attempt is abandoned.
+    async fn done_or_left(
         &self,
-        mut work: impl Future<Output = T> + Unpin,
+        mut work: impl Future<Output = Exchange> + Unpin,
         timeout_ms: u64,
-        subscription: &Subscription,
+        started_ms: u64,
         due: &[InFlightDelivery],
+        passage: &Passage,
         of: &Invocation<'_>,
-    ) -> Result<T, Vec<InFlightDelivery>> {
-        let slow_after_ms = subscription.destination.slow_after_ms;
-        let may_move = self.health.may_move(of.queue, due.len(), self.ports.now_ms());
-        let may_leave = may_move && slow_after_ms < timeout_ms;
+    ) -> Waited {
+        let slow_after_ms = passage.subscription.destination.slow_after_ms;
+        let is_slow_first = slow_after_ms < timeout_ms;
+        let may_move = self.slow_lane.may_move(of.queue, due.len(), self.ports.now_ms());
         tokio::select! {
             biased;
-            done = &mut work => return Ok(done),
-            () = self.ports.sleep(slow_after_ms), if may_leave => {}
+            done = &mut work => return Waited::Done(Box::new(done)),
+            () = self.ports.sleep(slow_after_ms), if may_move && is_slow_first => {}
         }
-        let Some(abandoned) = abandoned(due) else { return Ok(work.await) };
-        // While others are at work, waiting for the answer delays nobody.
+        let Some(abandoned) = abandoned(due) else { return Waited::Done(Box::new(work.await)) };
+        // While other work is under way, waiting for the response delays nothing.
         let _pause = of.active_work.pause();
         tokio::select! {
             biased;
-            done = &mut work => return Ok(done),
+            done = &mut work => return Waited::Done(Box::new(done)),
             () = of.active_work.none_left() => {}
         }
-        Err(abandoned)
+        match self.destinations.abandon(passage, started_ms) {
+            true => Waited::Left(abandoned),
+            // Only the invocation itself waits for these.
+            false => Waited::Done(Box::new(work.await)),
+        }
     }
 
-    /// Sends deliveries whose attempt is abandoned to the lane. The attempt counts for nothing.
-    async fn abandon(
-        &self,
-        due: &[InFlightDelivery],
-        subscription: &Subscription,
-        started_ms: u64,
-        of: &Invocation<'_>,
-    ) {
-        self.health.record_abandoned(subscription, due, started_ms, self.ports.now_ms());
-        // All of them first: a panic from here on is not one of an attempt.
+    /// Sends deliveries of an abandoned attempt to the lane. The attempt does not count.
+    async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
+        // All of them first: a panic after this line is not one of an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
-        let slow_after_ms = subscription.destination.slow_after_ms;
+        let slow_after_ms = passage.subscription.destination.slow_after_ms;
         due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));
-        join_all(due.iter().map(|one| self.requeue(of, one, QueueName::Slow, 0))).await;
+        join_all(due.iter().map(|one| self.endings.requeue(of, one, QueueName::Slow, 0))).await;
     }
 }
 
-/// Deliveries as they are once their attempt was abandoned; `None` when one of them does not fit a
-/// message and has to be attempted where it is, or was abandoned before.
+/// The deliveries after their attempt was abandoned. `None` if one of them does not fit a message, and so has to be attempted
+/// here, or was abandoned before.
 fn abandoned(due: &[InFlightDelivery]) -> Option<Vec<InFlightDelivery>> {
     let abandon = |one: &InFlightDelivery| {
         let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });

@@ -115,8 +115,6 @@ struct Delivery {
     origin: Origin,
     published_ms: u64,
     attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_ms: Option<u64>,
     due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shape: Option<Shape>,

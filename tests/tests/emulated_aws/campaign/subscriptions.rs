@@ -23,7 +23,7 @@ const BEHAVIOURS: [(&str, Behaviour); 6] = [
 /// More than a record may have in place (`dispatch::REQUESTS_IN_PLACE`).
 const WIDE_SUBSCRIPTIONS: usize = 12;
 
-/// Deliveries to a destination that is always down end by it: while it is on probation none is attempted.
+/// Deliveries to a destination that is always down end by it. On probation each is attempted once, five seconds before.
 const TIME_TO_LIVE: &str = "PT5M";
 
 /// The paths of a topic's deliveries, which are also the beginnings of their dead letters' keys.

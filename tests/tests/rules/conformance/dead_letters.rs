@@ -133,7 +133,6 @@ fn attempted(
     body: &str,
 ) {
     delivery.attempts += 1;
-    delivery.first_ms.get_or_insert(at_ms);
     delivery.history.push(Entry::new(at_ms, outcome, status, 12));
     delivery.last_response = status.map(|_| body.into());
 }

@@ -17,8 +17,8 @@ use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{ALL_NAMES, TopicName};
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::Keyring;
+use delivery::waits::Jitter;
 use dialects::{Source, read};
 use lastmile_tests::conformance::{BROKER, CHANNEL, HEADERS, Results};
 

@@ -7,7 +7,7 @@ use delivery::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use delivery::machine::step::{End, settle};
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::Jitter;
+use delivery::waits::Jitter;
 use lastmile_tests::conformance::{RETRIES, RETRY_AFTER, Results};
 
 use super::knative::catalogue;
@@ -59,8 +59,7 @@ pub(super) fn waits() -> Results {
         ("exponential", "PT0.5S", [1_000, 2_000, 4_000, 8_000, 16_000]),
     ] {
         let retry = trigger(&format!("retry: 5, backoffPolicy: {policy}, backoffDelay: {delay}"));
-        let moments =
-            delivery::subscription::schedule::Moments { first_attempt_ms: 0, outcome_ms: 0 };
+        let moments = delivery::waits::Moments { first_attempt_ms: 0, outcome_ms: 0 };
         let found = [1, 2, 3, 4, 5].map(|k| retry.retry.schedule.wait_ms(k, moments));
         results.check(&format!("{policy} {delay}"), found == waits_ms, None);
     }

@@ -2,8 +2,8 @@
 
 use delivery::delivery::outcome::{Verdict, judge};
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::{Kind, Moments, Schedule};
 use delivery::time::duration::MINUTE_MS;
+use delivery::waits::{Kind, Moments, Schedule};
 use lastmile_tests::conformance::{Results, TABLES};
 
 use super::dead_letters;

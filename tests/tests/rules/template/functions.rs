@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use delivery::time::duration::MINUTE_MS;
-use delivery::wire::UNREAD_MS;
+use delivery::waits::UNREAD_MS;
 use serde_json::{Value, json};
 
 use super::pollers::{POLLERS, in_case};
@@ -89,6 +89,15 @@ fn every_function_has_the_timeout_that_its_queues_are_made_for() {
         let belongs = json!(["Timeouts", "DispatchTimeout", "Visibility"]);
         assert_eq!(properties(queue)["VisibilityTimeout"], belongs, "{queue}");
     }
+}
+
+#[test]
+fn every_function_knows_its_own_timeout() {
+    for name in FUNCTIONS {
+        assert_eq!(variables(name)["FUNCTION_TIMEOUT_SECONDS"], "DispatchTimeout", "{name}");
+    }
+    let timeout = properties(INGRESS)["Timeout"].to_string();
+    assert_eq!(variables(INGRESS)["FUNCTION_TIMEOUT_SECONDS"], timeout.as_str());
 }
 
 #[test]

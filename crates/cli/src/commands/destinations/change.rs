@@ -1,7 +1,7 @@
 //! `lastmile destinations disable`, `enable` and `probe`.
 //!
-//! The item of the destination is changed first, then all functions are told in the news. The item may be written by
-//! functions at the same moment: then it is read again and changed again.
+//! Each change is written to the item of the destination first, then published in the news for all functions. Functions may write
+//! the item at the same moment: then the change is made again in the newer version.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ use super::name::Name;
 use super::place::{Place, PlaceArgs};
 use crate::output::out;
 
-/// When functions read the news: `functions/dispatch/src/memory/health/exchange.rs`.
+/// Interval at which functions read the news: `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
@@ -54,16 +54,16 @@ enum Then {
 struct Change {
     place: Place,
     destination: Destination,
-    /// Whether somebody wants to be told of it, as far as the subscriptions can be read.
+    /// True if a subscription wants notices of it. Also true where the subscriptions cannot be read.
     notifies: bool,
     now_ms: u64,
 }
 
-/// What a change did.
+/// The result of a change.
 struct Changed {
     /// The state after it.
     state: DestinationState,
-    /// True if it is another one than before.
+    /// True if it differs from the state before.
     is_new: bool,
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
         let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
-        // Perhaps by a process that is gone.
+        // The probing process may have ended.
         let is_probed = state.probe_until_ms.is_some_and(|until_ms| now_ms < until_ms);
         state.disabled.is_some() || !(waits || is_probed)
     };
@@ -141,7 +141,7 @@ impl Change {
         Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
     }
 
-    /// The same of a destination that requests are made to.
+    /// A change of a destination that receives requests; a topic has no state.
     async fn of_requests(arguments: &ChangeArgs) -> anyhow::Result<Self> {
         let change = Self::open(arguments).await?;
         let address = &change.destination.address;
@@ -169,7 +169,7 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the state, unless that is done already, and tells it.
+    /// Changes the state, unless it is changed already, and publishes the news.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,
@@ -183,7 +183,7 @@ impl Change {
         let item = key.health_item(namespace);
         let Updated { document, has_changed } = self.place.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
-        // Also of what was changed before: that it was told is not certain.
+        // Also after an earlier change, because its news may not have been published.
         let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
             let what = if has_changed { "is changed" } else { "is as it should be" };
@@ -192,7 +192,7 @@ impl Change {
         Ok(Changed { state, is_new: has_changed })
     }
 
-    /// The state after a change, with a notice of it only if somebody wants that.
+    /// The state after a change. A notice is added only if a subscription wants it.
     fn noticed(&self, before: DestinationState, after: DestinationState) -> DestinationState {
         if self.notifies {
             return after;
@@ -202,13 +202,13 @@ impl Change {
         after.without_notices(&new)
     }
 
-    /// A destination of which nothing is known.
+    /// A destination without a stored state.
     fn healthy(&self) -> DestinationState {
         let subscription = self.destination.names().into_iter().next().unwrap_or_default();
         DestinationState::healthy(&self.destination.address, &subscription, self.now_ms)
     }
 
-    /// Prints what was changed, and for whom.
+    /// Prints the change and the subscriptions that it concerns.
     fn report(&self, changed: &Changed, what: &str) -> anyhow::Result<ExitCode> {
         let mut text = format!("{}: {what}\n", self.destination.address);
         for name in self.destination.names() {

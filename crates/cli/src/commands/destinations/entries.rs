@@ -1,5 +1,5 @@
-//! The items of the table about destinations: reads them, and changes them so that nothing is lost that others
-//! write at the same time.
+//! The items of the table about destinations: reads them, and changes them without losing the changes that others make at the
+//! same time.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -13,22 +13,22 @@ use futures::stream::{self, StreamExt as _};
 
 use super::place::Place;
 
-/// Tries to change an item that others change at the same time. The longest pause after the first try follows; later
-/// ones are twice as long each.
+/// Tries to change an item that others change at the same time. The constant after it is the longest pause after the first try;
+/// it doubles each time.
 const TRIES: u32 = 8;
 const FIRST_PAUSE_MS: u64 = 20;
 /// Namespaces that are read at once.
 const READS_AT_ONCE: usize = 16;
 
-/// An entry, and what it was before.
+/// An entry after an update.
 #[derive(Debug)]
 pub(super) struct Updated<D> {
-    /// As it is stored now.
+    /// The stored document.
     pub(super) document: Option<D>,
     pub(super) has_changed: bool,
 }
 
-/// All destinations of which something is known.
+/// All destinations with a stored state or news.
 #[derive(Debug)]
 pub(super) struct States {
     pub(super) states: Vec<(DestinationKey, DestinationState)>,
@@ -37,8 +37,7 @@ pub(super) struct States {
 }
 
 impl Place {
-    /// Changes an entry, from what it holds at that moment. A change that returns nothing leaves it
-    /// as it is.
+    /// Changes an entry, based on its newest version. A change that returns nothing leaves it unchanged.
     pub(super) async fn update<D: Document>(
         &self,
         item: &ItemKey,
@@ -48,7 +47,7 @@ impl Place {
         for tried in 0..TRIES {
             let (document, version) = read::<D>(&self.table, item).await?.unzip();
             let Some(changed) = change(document.as_ref()) else {
-                // Perhaps this very call wrote it, and the answer was lost.
+                // This call may have written it, and the response was lost.
                 return Ok(Updated { document, has_changed });
             };
             has_changed = true;
@@ -58,13 +57,13 @@ impl Place {
             if replaced.map_err(failure)? {
                 return Ok(Updated { document: Some(changed), has_changed });
             }
-            // Not all who write it at the same moment again.
+            // A random pause, so that concurrent writers do not collide again.
             pause(FIRST_PAUSE_MS << tried).await;
         }
         bail!("item {item} was not changed: others write it all the time; repeat the command")
     }
 
-    /// Tells all processes.
+    /// Publishes news for all processes.
     pub(super) async fn tell(&self, news: &[News]) -> anyhow::Result<()> {
         for one in news {
             let (item, entry, now_ms) = (one.item(), one.entry(), Machine.now_ms());
@@ -80,7 +79,7 @@ impl Place {
         Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
     }
 
-    /// All destinations of which something is known: those of the namespaces of its topics, and of the news.
+    /// All destinations with a stored state in the namespaces of its topics, or with news.
     pub(super) async fn states(&self) -> anyhow::Result<States> {
         let mut namespaces = self.namespaces().await;
         let news = self.news().await?;
@@ -104,7 +103,7 @@ impl Place {
     }
 }
 
-/// The state of a destination, if anything is known of it.
+/// The state of a destination; `None` if the table has none.
 pub(super) async fn state(
     table: &DynamoTable,
     namespace: &str,
@@ -126,7 +125,7 @@ fn document<D: Document>(item: &ItemKey, stored: &Stored) -> anyhow::Result<D> {
     D::read(stored.text.as_bytes()).with_context(|| format!("item {item} cannot be used"))
 }
 
-/// The error of a command, with the permissions that it takes.
+/// The error of a command, with the permissions that it needs.
 pub(super) fn failure(error: TableError) -> anyhow::Error {
     let needed = match error.problem.contains("AccessDenied") {
         true => {

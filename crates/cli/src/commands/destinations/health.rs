@@ -14,11 +14,10 @@ use super::state::{conditions, next, since};
 use crate::dev_page::{DestinationHealth, Health};
 use crate::topics::Wanted;
 
-/// The health of every destination that a subscription names, or of which something is known, beside
-/// this folder of subscriptions.
+/// The health of every destination in this folder of subscriptions, and of those with a stored state.
 ///
 /// # Errors
-/// When nothing can be read there.
+/// When neither can be read.
 pub(crate) async fn health_below(subscriptions: &Path) -> anyhow::Result<Health> {
     let config = subscriptions.display().to_string();
     let place = PlaceArgs { stack: None, config, table: None }.open().await?;
@@ -33,7 +32,7 @@ pub(crate) async fn health_below(subscriptions: &Path) -> anyhow::Result<Health>
             all.push(health(&place, destination).await?);
         }
     }
-    // What needs attention first.
+    // Unhealthy destinations first.
     all.sort_by_cached_key(|it| (it.conditions.is_empty(), it.address.clone()));
     let problems = found.problems.into_iter().map(|(_, problem)| problem).collect();
     Ok(Health { destinations: all, problems })
@@ -54,7 +53,7 @@ async fn health(place: &Place, destination: Destination) -> anyhow::Result<Desti
             || "deliveries are attempted as they come".to_owned(),
             |state| next(state, now_ms),
         ),
-        limits: limits(place, &destination, now_ms).await?,
+        limits: limits(&place.table, &destination, now_ms).await?,
         subscriptions: destination.names(),
         address: destination.address,
     })

@@ -1,7 +1,8 @@
-//! A destination as JSON, for tools. All members are there in every one; times are RFC 3339.
+//! A destination as JSON, for tools. Every object has all members; times are RFC 3339.
 
 use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::{Attempted, DestinationState, Spell};
+use delivery::table::Recovery;
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use uuid::Uuid;
@@ -16,12 +17,14 @@ pub(super) struct ListedJson {
     /// Without credentials and query.
     destination: String,
     subscriptions: Vec<String>,
-    /// Whether it is neither failing nor slow nor disabled.
+    /// True if it is neither failing nor slow nor disabled.
     healthy: bool,
     failing: Option<SpellJson>,
+    /// Its last ten attempts failed, but begin no probation.
+    refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
-    /// When it gets its next request, if that is known.
+    /// Time of its next request, while a probe is scheduled; else `null`.
     next_attempt_at: Option<String>,
     changed_at: Option<String>,
 }
@@ -35,35 +38,65 @@ struct SpellJson {
 #[derive(Debug, Serialize)]
 struct DisabledJson {
     since: String,
-    /// As in subscription files.
+    /// The value of subscription files, such as `hold`.
     then: &'static str,
     why: String,
 }
 
-/// A destination with all that is known of it.
+/// A destination with its whole state.
 #[derive(Debug, Serialize)]
 pub(super) struct DestinationJson {
     #[serde(flatten)]
     listed: ListedJson,
-    /// Until when the process that probes it may take.
+    /// Latest end of the probe under way.
     probe_until: Option<String>,
     attempts: Vec<AttemptJson>,
     /// The lowest rate of its subscriptions.
     max_per_second: Option<u32>,
-    /// Until when its slots are given out.
+    /// The next free slot of its rate.
     next_slot_at: Option<String>,
     /// The lowest limit of requests at once, of all functions together.
     max_concurrency: Option<u32>,
-    /// For how many of them there are permits.
+    /// Permits in use of `max_concurrency`.
     permits_in_use: Option<u32>,
-    /// Those that are not sent yet.
+    /// End of the line of deliveries that wait for their turn.
+    turns_until: Option<String>,
+    /// While it recovers from an outage.
+    recovery: Option<RecoveryJson>,
+    /// The notices that are not sent yet.
     notices: Vec<NoticeJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct RecoveryJson {
+    /// The end of the outage.
+    began: String,
+    /// Requests a second, of all running functions together.
+    rate: u32,
+    /// When the rate was changed last.
+    since: String,
+    /// Good responses and failures since then.
+    good: u32,
+    failed: u32,
+    /// The highest rate after another failure, and until when it holds.
+    ceiling: Option<u32>,
+    ceiling_until: Option<String>,
+}
+
+impl RecoveryJson {
+    fn new(recovery: Recovery, now_ms: u64) -> Self {
+        let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
+        let ceiling = ceiling.filter(|(_, until_ms)| now_ms < *until_ms);
+        let (ceiling, until_ms) = ceiling.unzip();
+        let (began, since) = (rfc3339(began_ms), rfc3339(since_ms));
+        Self { began, rate, since, good, failed, ceiling, ceiling_until: until_ms.map(rfc3339) }
+    }
 }
 
 #[derive(Debug, Serialize)]
 struct AttemptJson {
     at: String,
-    /// Nothing for one that was abandoned.
+    /// `null` for an attempt that was abandoned.
     outcome: Option<String>,
     status: Option<u16>,
     duration_ms: u64,
@@ -91,6 +124,7 @@ impl ListedJson {
             subscriptions: destination.names(),
             healthy: disabled.is_none() && state.is_none_or(DestinationState::is_healthy),
             failing: state.and_then(|state| state.failing).map(spell),
+            refusing: state.and_then(|state| state.refusing).map(spell),
             slow: state.and_then(|state| state.slow).map(spell),
             disabled: disabled.map(|disabled| DisabledJson {
                 since: rfc3339(disabled.since_ms),
@@ -122,6 +156,8 @@ impl DestinationJson {
             next_slot_at: given_out.next_slot_ms.map(rfc3339),
             max_concurrency: destination.shared_concurrency().min(),
             permits_in_use: given_out.permits,
+            turns_until: given_out.turns_ms.map(rfc3339),
+            recovery: given_out.recovery.map(|recovery| RecoveryJson::new(recovery, now_ms)),
             notices: notices.map(NoticeJson::new).collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! The destinations that somebody knows: a subscription delivers there, or the table knows it.
+//! The destinations with a subscription or an item in the table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
+use delivery::table::Recovery;
 use url::Url;
 
 use super::name::Name;
@@ -16,33 +17,37 @@ use crate::output::note;
 use crate::text;
 use crate::topics::Wanted;
 
-/// How many names an error suggests.
+/// Names in the suggestions of an error.
 const SUGGESTED: usize = 10;
 
-/// A destination.
+/// A destination, with the subscriptions and the stored state that concern it.
 #[derive(Debug, Clone)]
 pub(super) struct Destination {
     pub(super) key: DestinationKey,
-    /// Its subscriptions are in this one.
+    /// The namespace of its subscriptions.
     pub(super) namespace: String,
     /// Without credentials and query.
     pub(super) address: String,
-    /// Those that deliver there, as far as the subscriptions can be read.
+    /// The subscriptions that deliver there, as far as they can be read.
     pub(super) subscriptions: Vec<Arc<Subscription>>,
     pub(super) state: Option<DestinationState>,
 }
 
-/// What processes hold of the limits of a destination.
+/// The limits of a destination that processes use now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GivenOut {
-    /// When the next slot of its rate is free.
+    /// Its recovery from an outage, while that limits its requests.
+    pub(super) recovery: Option<Recovery>,
+    /// End of the line of deliveries that wait for their turn.
+    pub(super) turns_ms: Option<u64>,
+    /// The next free slot of its rate.
     pub(super) next_slot_ms: Option<u64>,
-    /// How many requests at once they may make.
+    /// Permits in use for concurrent requests.
     pub(super) permits: Option<u32>,
 }
 
 impl Destination {
-    /// What is known of this one; `None` if nobody knows it.
+    /// The destination with its subscriptions and state; `None` if it has neither.
     pub(super) fn new(
         key: DestinationKey,
         state: Option<DestinationState>,
@@ -65,7 +70,7 @@ impl Destination {
         all.filter_map(|it| it.max_concurrency.shared())
     }
 
-    /// The names of its subscriptions, or the one of which the table knows.
+    /// The names of its subscriptions, or the one in its state.
     pub(super) fn names(&self) -> Vec<String> {
         match (&self.subscriptions[..], &self.state) {
             ([], Some(state)) => vec![text::line(&state.subscription)],
@@ -75,20 +80,20 @@ impl Destination {
 }
 
 impl Subscriptions {
-    /// Those that deliver to this destination.
+    /// The subscriptions that deliver to this destination.
     fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
         let all = self.catalogue.subscriptions();
         all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
     }
 
-    /// Whether somebody wants to be told what changes for a destination; a topic of notices is not told
-    /// of its own destinations. Where the subscriptions cannot be read, somebody may want to.
+    /// True if a subscription wants notices of the destination. A topic of notices gets none about its own destinations. True
+    /// where the subscriptions cannot be read.
     pub(super) fn want_notices_of(&self, destination: &Destination) -> bool {
         let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
         destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)
     }
 
-    /// A problem with reading them is worth a line, not the end of a command.
+    /// Prints a problem with reading them as a warning; the command continues.
     pub(super) fn report(&self) {
         if let Some(problem) = &self.problem {
             note(problem);
@@ -102,7 +107,7 @@ impl Subscriptions {
 }
 
 impl Place {
-    /// The subscriptions that tell what a name means: if possible, those of one topic.
+    /// The subscriptions that resolve a name: if possible, those of one topic.
     pub(super) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
         let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
             Name::Subscription(name) => state.subscription == name.to_string(),
@@ -127,7 +132,7 @@ impl Place {
         subscriptions: &Subscriptions,
     ) -> anyhow::Result<Destination> {
         let all = subscriptions.catalogue.subscriptions();
-        // Without its query, an address may name several.
+        // Several addresses may differ in their query only.
         let is_address = |it: &Subscription, url: &Url| {
             it.destination.url == *url || it.destination.display() == url.as_str()
         };
@@ -146,7 +151,7 @@ impl Place {
             named.iter().map(|it| DestinationKey::of_subscription(it)).collect();
         let states = self.states().await?;
         if exact.is_empty() {
-            // Perhaps its subscription was removed, or cannot be read.
+            // Its subscription may have been removed, or cannot be read.
             let is_it = |(key, state): &&(DestinationKey, DestinationState)| match name {
                 Name::Subscription(name) => {
                     keys.is_empty() && state.subscription == name.to_string()
@@ -184,7 +189,7 @@ impl Place {
         }
     }
 
-    /// That nobody knows this name, and what would be right.
+    /// The error for an unknown name, with suggestions.
     fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
         let nothing = "and nothing is known of it";
         if let Some(problem) = &subscriptions.problem {

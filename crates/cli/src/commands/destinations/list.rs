@@ -17,7 +17,7 @@ use crate::text::{self, Table};
 use crate::topics::Wanted;
 
 const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
-/// How many subscriptions of a destination the table names.
+/// Subscriptions named in each row of the table.
 const NAMED: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     output: Output,
 }
 
-/// A destination, and in which ways it is unhealthy.
+/// A destination and its unhealthy conditions.
 struct Listed {
     destination: Destination,
     conditions: Vec<Condition>,
@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// The destinations of a stack that are not healthy, for people: each with its state.
 ///
 /// # Errors
-/// When what is known of them cannot be read.
+/// When the state cannot be read.
 pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
     let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
     let place = place.open().await?;
@@ -94,7 +94,7 @@ pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
 }
 
 impl Listed {
-    /// When it began to be unhealthy, or was healthy again.
+    /// The beginning of its unhealthy condition, or of its recovery.
     fn since_ms(&self) -> u64 {
         let began = self.conditions.iter().map(|condition| condition.since_ms).min();
         let changed = self.destination.state.as_ref().map(|state| state.changed_ms);

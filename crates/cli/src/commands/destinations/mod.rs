@@ -1,10 +1,10 @@
 //! `lastmile destinations`: which destinations are not healthy, and what an operator changes about them.
 //!
-//! It reads and writes the table that the functions share, with or without them running. Each change is
-//! written to the item of the destination, and told in the news, which all functions read.
+//! It reads and writes the table that the functions share, with or without them running. Each change is written to the item of
+//! the destination and published in the news, which all functions read.
 //!
-//! One verb, one file; the three that change something are `change`. Where the table is: `place`. Which destination a name
-//! means: `name`.
+//! One verb, one file; the three that change something are `change`. `place` finds the table. `name` resolves the name of a
+//! destination.
 
 mod change;
 mod entries;

@@ -1,4 +1,4 @@
-//! How a destination is named: by a subscription that delivers to it, by its address, or by its key.
+//! The name of a destination: a subscription that delivers to it, its address, or its key.
 
 use std::fmt;
 use std::str::FromStr;

@@ -13,7 +13,7 @@ use super::entries::state;
 use super::json::ListedJson;
 use super::known::Destination;
 use super::place::table_of;
-use super::show::states;
+use super::show::{limits, states};
 use super::state::next;
 
 /// Where functions keep the state, if it is to be shown.
@@ -30,11 +30,11 @@ pub(crate) struct NowArgs {
     table: Option<String>,
 }
 
-/// What is known of a destination now.
+/// The current state of a destination.
 pub(crate) struct Now {
-    /// For people: since when it is in which state, and what happens next.
+    /// Text for people: its conditions with their beginning, the next step, and its limits.
     pub(crate) lines: Vec<String>,
-    /// For tools: the same as `destinations list` has.
+    /// The object of `destinations list`, for tools.
     pub(crate) json: Value,
 }
 
@@ -44,10 +44,10 @@ impl NowArgs {
         self.stack.as_deref()
     }
 
-    /// What is known of the destinations of these subscriptions, in their order; nothing, if nobody asks.
+    /// The current state of the destinations of these subscriptions, in their order; empty without an option.
     ///
     /// # Errors
-    /// When storage does not answer, or holds what cannot be read.
+    /// When storage does not answer, or holds a document that cannot be read.
     pub(crate) async fn of(self, all: &[Arc<Subscription>]) -> anyhow::Result<Vec<Option<Now>>> {
         let Self { stack, config, table } = self;
         let Some(table) = table_of(stack, config, table).await? else {
@@ -74,5 +74,6 @@ async fn now(table: &DynamoTable, subscription: &Arc<Subscription>) -> anyhow::R
     let (known, now_ms) = (destination.state.as_ref(), Machine.now_ms());
     let mut lines = states(known, now_ms);
     lines.extend(known.map(|known| next(known, now_ms)));
+    lines.extend(limits(table, &destination, now_ms).await?);
     Ok(Now { lines, json: serde_json::to_value(ListedJson::new(&destination, now_ms))? })
 }

@@ -1,4 +1,4 @@
-//! Where a deployment keeps its subscriptions, and the table with what it knows of destinations.
+//! The subscriptions of a deployment, and the table with the state of its destinations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::stack::{self, Stack};
 use crate::topics::{self, Topics, Wanted};
 use crate::{store, text};
 
-/// The folder of the subscriptions, as the template and `lastmile dev` have it.
+/// The folder of the subscriptions in the template and in `lastmile dev`.
 const SUBSCRIPTIONS: &str = "subscriptions";
-/// A deployment with at most so many topics is read as a whole.
+/// A deployment with at most this many topics is read as a whole.
 const FEW_TOPICS: usize = 100;
 /// The data folder of `lastmile dev`.
 const DATA: &str = ".lastmile";
@@ -36,7 +36,7 @@ pub(crate) struct PlaceArgs {
     pub(crate) table: Option<String>,
 }
 
-/// The table of a deployment, and where its subscriptions are.
+/// The table of a deployment, and the location of its subscriptions.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) table: DynamoTable,
@@ -46,11 +46,11 @@ pub(crate) struct Place {
 /// The subscriptions of a deployment, as far as they can be read.
 pub(super) struct Subscriptions {
     pub(super) catalogue: Catalogue,
-    /// Where they were read.
+    /// The bucket or folder that they were read from.
     pub(super) source: String,
-    /// Why not all of them could be read.
+    /// The reason why some could not be read.
     pub(super) problem: Option<String>,
-    /// Whether they are all, or those of some topics.
+    /// True if they are all subscriptions, not only those of some topics.
     pub(super) is_whole: bool,
 }
 
@@ -84,11 +84,11 @@ impl PlaceArgs {
         Ok(Place { table: DynamoTable::new(&stack::aws().await, table.clone()), location })
     }
 
-    /// The place of the `lastmile dev` that runs in this folder. It keeps the subscriptions in this folder itself, in it, or
-    /// in its data folder.
+    /// The place of the `lastmile dev` that runs in this folder. It has the subscriptions in the folder itself, in its
+    /// `subscriptions`, or in its data folder.
     fn folder(&self) -> anyhow::Result<Place> {
         let path = Path::new(self.config.strip_prefix("file://").unwrap_or(&self.config));
-        // A new folder would be one in which all is well.
+        // A new folder would look like a healthy deployment.
         if !path.is_dir() {
             return Err(usage_error(format!("{} is no folder", text::path(path))));
         }
@@ -115,13 +115,13 @@ impl Place {
         names.unwrap_or_default().into_iter().map(|name| name.namespace).collect()
     }
 
-    /// Whether there is any topic, as far as they can be listed.
+    /// True if there is any topic, as far as topics can be listed.
     pub(super) async fn has_topics(&self) -> bool {
         let names = Topics::at(&self.location).await.names().await;
         names.is_ok_and(|names| !names.is_empty())
     }
 
-    /// The subscriptions that are wanted, or all if they are few: then the answer is complete.
+    /// The wanted subscriptions, or all of a small deployment: then the answer is complete.
     pub(super) async fn subscriptions(&self, wanted: Wanted) -> Subscriptions {
         let names = Topics::at(&self.location).await.names().await;
         let are_few = names.is_ok_and(|names| names.len() <= FEW_TOPICS);
@@ -129,7 +129,7 @@ impl Place {
         let source = store::object(&self.location).await.to_string();
         let is_whole = match &wanted {
             Wanted::All => true,
-            // Then nobody asks for any.
+            // No subscription is wanted then.
             Wanted::Topics(topics) => topics.is_empty(),
         };
         let (catalogue, problem) = match topics::read(&self.location, wanted).await {

@@ -1,17 +1,19 @@
-//! `lastmile destinations show`: all that is known of a destination.
+//! `lastmile destinations show`: the whole state of a destination.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use adapters::table::{DynamoTable, Limits};
 use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
+use delivery::table::Recovery;
 
 use super::entries::failure;
 use super::json::DestinationJson;
 use super::known::{Destination, GivenOut};
 use super::name::Name;
-use super::place::{Place, PlaceArgs};
+use super::place::PlaceArgs;
 use super::state::{conditions, next, outcome, since, until};
 use crate::output::Output;
 use crate::text;
@@ -34,37 +36,42 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let destination = place.destination(&arguments.name, &subscriptions).await?;
     subscriptions.report();
     let now_ms = Machine.now_ms();
-    let given_out = given_out(&place, &destination, now_ms).await?;
+    let given_out = given_out(&place.table, &destination, now_ms).await?;
     let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
     arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What processes hold of its limits.
+/// The limits in use, from the table.
 async fn given_out(
-    place: &Place,
+    table: &DynamoTable,
     destination: &Destination,
     now_ms: u64,
 ) -> anyhow::Result<GivenOut> {
     let item = destination.key.limits_item(&destination.namespace);
-    let (limits, slots_us) = place.table.limits(&item).await.map_err(failure)?;
-    let expired = limits.expired(now_ms).len();
-    let permits = limits.given_out.len().saturating_sub(expired);
+    let Limits { permits, slots_us, recovery } = table.limits(&item).await.map_err(failure)?;
+    let expired = permits.expired(now_ms).len();
+    let turns_ms = permits.line_us.map(|line_us| line_us / 1_000);
+    let permits = permits.given_out.len().saturating_sub(expired);
     Ok(GivenOut {
+        recovery: recovery.filter(|recovery| !recovery.is_over(now_ms)),
+        turns_ms: turns_ms.filter(|turns_ms| now_ms < *turns_ms),
         next_slot_ms: slots_us.map(|slots_us| slots_us / 1_000),
         permits: u32::try_from(permits).ok().filter(|permits| *permits > 0),
     })
 }
 
-/// Its limits, and how much of them is given out.
+/// Its limits, and the part of them in use.
 pub(super) async fn limits(
-    place: &Place,
+    table: &DynamoTable,
     destination: &Destination,
     now_ms: u64,
 ) -> anyhow::Result<Vec<String>> {
-    let given_out = given_out(place, destination, now_ms).await?;
+    let given_out = given_out(table, destination, now_ms).await?;
     let rate = rate(destination, given_out.next_slot_ms, now_ms);
-    Ok(rate.into_iter().chain(concurrency(destination, given_out.permits)).collect())
+    let recovery = given_out.recovery.map(|recovery| recovering(recovery, now_ms));
+    let lines = rate.into_iter().chain(recovery);
+    Ok(lines.chain(concurrency(destination, given_out, now_ms)).collect())
 }
 
 fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> String {
@@ -76,13 +83,14 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
         ("state", states(state, now_ms)),
         ("next", state.map(|state| next(state, now_ms)).into_iter().collect()),
         ("rate", rate(destination, given_out.next_slot_ms, now_ms).into_iter().collect()),
-        ("concurrency", concurrency(destination, given_out.permits).into_iter().collect()),
+        ("recovery", given_out.recovery.map(|it| recovering(it, now_ms)).into_iter().collect()),
+        ("concurrency", concurrency(destination, given_out, now_ms).into_iter().collect()),
     ];
     let mut description = String::new();
     for (mut name, lines) in fields {
         for line in lines {
             description.push_str(&format!("{name:<15}{line}\n"));
-            // Once for all of its lines.
+            // The name stands only before the first line.
             name = "";
         }
     }
@@ -94,7 +102,7 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     description
 }
 
-/// In which states it is, one line for each.
+/// One line for each unhealthy condition.
 pub(super) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
     let Some(state) = state else {
         return vec!["healthy: no attempt has shown anything else".to_owned()];
@@ -110,7 +118,7 @@ pub(super) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<Strin
     conditions.iter().map(|it| line(it.name, it.since_ms, &it.why)).collect()
 }
 
-/// How many requests it takes, and when a new delivery would get its turn.
+/// The rate limit, and the next free slot.
 fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Option<String> {
     let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
     let rates: BTreeSet<u32> = rates.collect();
@@ -125,15 +133,37 @@ fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Op
     }
 }
 
-/// How many requests at once it takes of all functions together, and for how many there are permits.
-fn concurrency(destination: &Destination, permits: Option<u32>) -> Option<String> {
+/// The limit of concurrent requests of all functions together, and the permits in use.
+fn concurrency(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Option<String> {
     let limits: BTreeSet<u32> = destination.shared_concurrency().collect();
-    let (held, allowed) = (permits.unwrap_or_default(), allowed(&limits, "at once"));
-    let text = match held {
+    let (held, allowed) = (given_out.permits.unwrap_or_default(), allowed(&limits, "at once"));
+    let mut text = match held {
         1 => format!("{allowed}; 1 permit is in use"),
         held => format!("{allowed}; {held} permits are in use"),
     };
-    (held > 0 || !limits.is_empty()).then_some(text)
+    if let Some(turns_ms) = given_out.turns_ms {
+        text.push_str(&format!(
+            "; deliveries wait for their turn until {}",
+            until(turns_ms, now_ms)
+        ));
+    }
+    (held > 0 || given_out.turns_ms.is_some() || !limits.is_empty()).then_some(text)
+}
+
+/// The rate after an outage, with its reason.
+fn recovering(recovery: Recovery, now_ms: u64) -> String {
+    let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
+    let mut text = format!(
+        "at most {rate} requests a second since {}, after an outage that ended {}: {good} good responses and {failed} \
+         failures since then",
+        since(since_ms, now_ms),
+        since(began_ms, now_ms)
+    );
+    if let Some((highest, until_ms)) = ceiling.filter(|(_, until_ms)| now_ms < *until_ms) {
+        let until = until(until_ms, now_ms);
+        text.push_str(&format!("; it failed again, so at most {highest} until {until}"));
+    }
+    text
 }
 
 /// A limit of requests. Subscriptions may have different ones.
@@ -145,7 +175,7 @@ fn allowed(limits: &BTreeSet<u32>, of: &str) -> String {
     }
 }
 
-/// Times and what happened then, below a title; nothing of nothing.
+/// Times and events below a title; empty without events.
 fn section(title: &str, lines: impl Iterator<Item = (u64, String)>) -> String {
     let lines: String =
         lines.map(|(at_ms, what)| format!("  {}  {what}\n", text::at(Some(at_ms)))).collect();

@@ -7,17 +7,17 @@ use delivery::time::duration::MINUTE_MS;
 
 use crate::text;
 
-/// One of the ways to be unhealthy.
+/// An unhealthy condition of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
-    /// Such as `disabled: hold`.
+    /// For example `disabled: hold`.
     pub(super) name: &'static str,
     pub(super) since_ms: u64,
-    /// Why, as far as that is known.
+    /// The reason, as far as it is stored.
     pub(super) why: String,
 }
 
-/// In which ways a destination is unhealthy; none if it gets its deliveries as usual.
+/// The unhealthy conditions of a destination; empty if it gets its deliveries as usual.
 pub(super) fn conditions(state: &DestinationState) -> Vec<Condition> {
     let disabled = state.disabled.as_ref().map(|disabled| Condition {
         name: match disabled.then {
@@ -27,7 +27,8 @@ pub(super) fn conditions(state: &DestinationState) -> Vec<Condition> {
         since_ms: disabled.since_ms,
         why: text::line(&disabled.why),
     });
-    let failing = state.failing.map(|failing| Condition {
+    // On probation or not: `next` shows the difference.
+    let failing = state.failing.or(state.refusing).map(|failing| Condition {
         name: "failing",
         since_ms: failing.since_ms,
         why: last(state, "last attempt", |attempt| !is_slow(attempt)),
@@ -40,7 +41,7 @@ pub(super) fn conditions(state: &DestinationState) -> Vec<Condition> {
     [disabled, failing, slow].into_iter().flatten().collect()
 }
 
-/// What an attempt brought, and how long it took.
+/// The outcome and the duration of an attempt.
 pub(super) fn outcome(attempt: &Attempted) -> String {
     let took = text::duration(attempt.duration_ms);
     match &attempt.outcome {
@@ -49,18 +50,18 @@ pub(super) fn outcome(attempt: &Attempted) -> String {
     }
 }
 
-/// The newest of such attempts, if it is kept.
+/// The newest attempt for which `is_it` is true, if it is stored.
 fn last(state: &DestinationState, name: &str, is_it: impl Fn(&Attempted) -> bool) -> String {
     let newest = state.attempts.iter().rev().find(|attempt| is_it(attempt));
     newest.map(|attempt| format!("{name}: {}", outcome(attempt))).unwrap_or_default()
 }
 
-/// Whether an attempt is kept because it took long, and for no other reason.
+/// True if an attempt is stored only because of its duration.
 fn is_slow(attempt: &Attempted) -> bool {
     attempt.outcome.as_deref().is_none_or(|outcome| outcome == Outcome::Success.as_str())
 }
 
-/// What happens to its next deliveries.
+/// The next step of its deliveries.
 pub(super) fn next(state: &DestinationState, now_ms: u64) -> String {
     if let Some(disabled) = &state.disabled {
         return match disabled.then {
@@ -77,12 +78,9 @@ pub(super) fn next(state: &DestinationState, now_ms: u64) -> String {
             text::at(Some(until_ms))
         ),
         (NextAttempt::Due, _) => "the next delivery probes it".to_owned(),
-        (NextAttempt::Always, Some(slow)) if now_ms < slow.until_ms => format!(
-            "deliveries are attempted in the slow lane until {}, or until it answers in time",
-            until(slow.until_ms, now_ms)
-        ),
         (NextAttempt::Always, Some(_)) => {
-            "the next attempt shows whether it still is slow".to_owned()
+            "deliveries are attempted in the slow lane until it has answered in time for ten minutes"
+                .to_owned()
         }
         (NextAttempt::Always, None) => "deliveries are attempted as they come".to_owned(),
     }
@@ -91,13 +89,13 @@ pub(super) fn next(state: &DestinationState, now_ms: u64) -> String {
 /// When a destination that is not disabled gets its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextAttempt {
-    /// At this time, the probe.
+    /// At this time, as the probe.
     At(u64),
-    /// It is being probed; whoever does that may take until then.
+    /// It is being probed, until this time at most.
     UnderWay(u64),
-    /// With the next delivery, the probe.
+    /// With the next delivery, as the probe.
     Due,
-    /// As deliveries come.
+    /// Requests are not held back.
     Always,
 }
 
@@ -110,26 +108,24 @@ pub(super) fn next_attempt(state: &DestinationState, now_ms: u64) -> NextAttempt
     probe_ms.map_or(NextAttempt::Due, NextAttempt::UnderWay)
 }
 
-/// The same in a few words.
+/// The next attempt, in a few words.
 pub(super) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String {
     match (&state.disabled, next_attempt(state, now_ms)) {
         (Some(_), _) => "once it is enabled".to_owned(),
         (None, NextAttempt::At(at_ms)) => format!("in {}", about(at_ms.saturating_sub(now_ms))),
         (None, NextAttempt::UnderWay(_)) => "is under way".to_owned(),
         (None, NextAttempt::Due) => "with the next delivery".to_owned(),
-        (None, NextAttempt::Always) if state.slow.is_some_and(|slow| now_ms < slow.until_ms) => {
-            "at once, slow lane".to_owned()
-        }
+        (None, NextAttempt::Always) if state.slow.is_some() => "at once, slow lane".to_owned(),
         (None, NextAttempt::Always) => "at once".to_owned(),
     }
 }
 
-/// A time, and how long ago that was.
+/// A time, and its distance in the past.
 pub(super) fn since(at_ms: u64, now_ms: u64) -> String {
     format!("{} ({})", text::at(Some(at_ms)), about(now_ms.saturating_sub(at_ms)))
 }
 
-/// A time, and how long it is until then.
+/// A time, and its distance in the future.
 pub(super) fn until(at_ms: u64, now_ms: u64) -> String {
     format!("{} (in {})", text::at(Some(at_ms)), about(at_ms.saturating_sub(now_ms)))
 }
@@ -195,16 +191,10 @@ mod tests {
         state.slow = spell(NOW_MS + 90 * SECOND_MS);
         let (short, long) = next_of(&state);
         assert_eq!(short, "at once, slow lane");
-        assert!(
-            long.contains("in the slow lane until 2026-11-20 07:04:30Z (in 1 min 30 s)"),
-            "{long}"
-        );
-        state.slow = spell(NOW_MS);
-        let (short, long) = next_of(&state);
-        assert_eq!(
-            (short.as_str(), long.as_str()),
-            ("at once", "the next attempt shows whether it still is slow")
-        );
+        assert!(long.contains("until it has answered in time for ten minutes"), "{long}");
+        (state.slow, state.refusing) = (None, spell(NOW_MS + HOUR_MS));
+        assert_eq!(next_of(&state).1, "deliveries are attempted as they come");
+        assert_eq!(conditions(&state)[0].name, "failing");
         state.failing = spell(NOW_MS + 42 * MINUTE_MS + 59 * SECOND_MS);
         let (short, long) = next_of(&state);
         assert_eq!(short, "in 42 min");

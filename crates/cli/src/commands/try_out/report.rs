@@ -10,8 +10,8 @@ use delivery::machine::reply;
 use delivery::machine::step::{End, Settled, settle, settle_batched};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::schedule::Jitter;
 use delivery::subscription::sink_text;
+use delivery::waits::Jitter;
 
 use super::Made;
 use crate::shown_exchange::{ShownBody, ShownExchange};

@@ -19,12 +19,12 @@ fn with_probation_a_million_deliveries_cost_their_messages_and_no_attempts() {
     };
     let outage = of_load(1e6);
     for (what, wanted) in [
-        // 1,000,000 × 119 messages, ten in a request and in an invocation.
-        ("waits sent", 11_900_000),
-        ("waits received", 11_900_000),
-        ("waits deleted", 11_900_000),
-        ("fair queues", 35_700_000),
-        ("dispatch invoked", 11_900_000),
+        // 1,000,000 × 165 messages, ten in a request and in an invocation.
+        ("waits sent", 16_500_000),
+        ("waits received", 16_500_000),
+        ("waits deleted", 16_500_000),
+        ("fair queues", 49_500_000),
+        ("dispatch invoked", 16_500_000),
         ("requests to destinations", 0),
     ] {
         assert_eq!(amount(&outage.waiting, what), wanted, "{what}");

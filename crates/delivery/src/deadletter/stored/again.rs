@@ -127,7 +127,6 @@ impl StoredDeadLetter {
         let delivery = Delivery {
             published_ms: self.published_ms.unwrap_or(now_ms),
             attempts: self.attempts,
-            first_ms: self.history.first().map(|attempt| attempt.at_ms),
             target: if self.is_reply { DeliveryTarget::Reply } else { DeliveryTarget::Destination },
             history: history(&self.history, self.omitted),
             last_response: self.last_response.as_deref().map(bytes),

@@ -1,12 +1,9 @@
-//! What people and programs are told about dead letters: how many deliveries of a minute ended so, by
-//! cause.
+//! Counts dead letters by minute and cause, for notices.
 //!
-//! Processes add what they counted to one item of the table for each minute, which expires a
-//! day later. When its minute is over, one CloudEvent follows for each cause. The ids of these events
-//! depend on the minute, the cause and its first dead letter, so that whoever tells of a minute twice says
-//! the same. The numbers are for people: a process that ends before it writes what it counted takes that
-//! with it, and one whose storage does not answer may count twice. Dead letters themselves do not depend
-//! on any of this.
+//! Processes add their counts to one item of the table for each minute, which expires a day later. When its minute is over, one
+//! CloudEvent is published for each cause. The ids of these events depend on the minute, the cause and its first dead letter, so
+//! a repeated publication has the same ids. The counts are approximate: a process that ends before it writes loses its counts,
+//! and a write without a response may count twice. Dead letters themselves do not depend on any of this.
 
 use std::collections::BTreeMap;
 
@@ -20,30 +17,30 @@ use crate::table::ItemKey;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::time::moment::rfc3339;
 
-/// The partition of the minutes.
+/// The partition of the items of all minutes.
 const PARTITION: &str = "@deadletters";
 /// The `source` of these notices.
 const SOURCE: &str = "/lastmile/deadletters";
-/// How long after a minute it is told of: by then all processes have written what they counted in it.
+/// Delay of the notices after the end of their minute: by then all processes have written their counts.
 const AFTER_MS: u64 = 15 * SECOND_MS;
-/// How long after a minute it is still written. The rest is for clocks that differ.
+/// Counts of a minute are written for this time after its end. The rest of [`AFTER_MS`] allows for clocks that differ.
 const WRITTEN_AFTER_MS: u64 = 10 * SECOND_MS;
-/// How many causes have a number of their own; the others share one.
+/// Causes with a count of their own; the others share one.
 const CAUSES_MAX: usize = 40;
-/// The cause of what would be one too many.
+/// The cause that counts all dead letters beyond [`CAUSES_MAX`] causes.
 const OTHERS: &str = "Others";
-/// How many subscriptions of a cause are named; the others are only counted.
+/// Subscriptions of a cause that are stored by name; the others are only counted.
 const NAMED_MAX: usize = 50;
-/// How many subscriptions of a cause are told of.
+/// Subscriptions of a cause that its event names.
 const TOLD_MAX: usize = 10;
 
 /// Dead letters of one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cause {
     count: u64,
-    /// How many of them by subscription.
+    /// Counts by subscription.
     subscriptions: BTreeMap<String, u64>,
-    /// The id of the first.
+    /// The id of the first dead letter.
     example: Uuid,
 }
 
@@ -52,7 +49,7 @@ struct Cause {
 pub struct Causes(BTreeMap<String, Cause>);
 
 impl Causes {
-    /// Whether nothing was counted.
+    /// True without any count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -63,7 +60,7 @@ impl Causes {
         self.add(reason, 1, id, [(subscription, 1)]);
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another process or an earlier time.
     pub fn add_all(&mut self, more: &Self) {
         for (reason, Cause { count, subscriptions, example }) in &more.0 {
             let named = subscriptions.iter().map(|(name, count)| (name.as_str(), *count));
@@ -94,7 +91,7 @@ impl Causes {
     }
 }
 
-/// A minute whose dead letters are told of.
+/// A minute of dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minute {
     /// Its beginning.
@@ -102,19 +99,19 @@ pub struct Minute {
 }
 
 impl Minute {
-    /// The minute of this time.
+    /// The minute that contains this time.
     #[must_use]
     pub fn of(now_ms: u64) -> Self {
         Self { at_ms: now_ms - now_ms % MINUTE_MS }
     }
 
-    /// When it is told of.
+    /// Time at which its notices are published.
     #[must_use]
     pub fn due_ms(self) -> u64 {
         self.at_ms.saturating_add(MINUTE_MS + AFTER_MS)
     }
 
-    /// Until when it is written. What is written later might not be told of.
+    /// End of writing its counts. Later counts might not be published.
     #[must_use]
     pub fn written_until_ms(self) -> u64 {
         self.at_ms.saturating_add(MINUTE_MS + WRITTEN_AFTER_MS)
@@ -126,7 +123,7 @@ impl Minute {
         ItemKey::new(PARTITION, rfc3339(self.at_ms))
     }
 
-    /// An event that says only that there were dead letters, and its id: for whoever cannot read more.
+    /// A CloudEvent without counts, and its id: for programs that cannot read the item.
     #[must_use]
     pub fn event(self, counted: &Causes) -> (Uuid, String) {
         let example = counted.0.values().next().map_or(Uuid::nil(), |cause| cause.example);
@@ -164,13 +161,13 @@ impl Document for MinuteOfDeadLetters {
 }
 
 impl MinuteOfDeadLetters {
-    /// Whether it is of this minute, and not of the same one of another day.
+    /// True if it is of this minute, and not of the same time of another day.
     #[must_use]
     pub fn is_of(&self, minute: Minute) -> bool {
         self.at_ms == minute.at_ms
     }
 
-    /// The document of a minute once this is added to it.
+    /// The document of a minute after these counts are added to it.
     #[must_use]
     pub fn with(stored: Option<Self>, minute: Minute, counted: &Causes) -> Self {
         let new = || Self { v: VERSION, at_ms: minute.at_ms, causes: Causes::default() };
@@ -184,7 +181,7 @@ impl MinuteOfDeadLetters {
         let minute = Minute { at_ms: self.at_ms };
         self.causes.0.iter().map(move |(reason, cause)| {
             let mut most: Vec<(&String, &u64)> = cause.subscriptions.iter().collect();
-            // Stable, so that of equal ones the first by name are told of.
+            // Stable, so that subscriptions with equal counts are named in alphabetical order.
             most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             most.truncate(TOLD_MAX);
             let told = most.iter().fold(0_u64, |told, (_, count)| told.saturating_add(**count));

@@ -1,7 +1,6 @@
-//! What is known of destinations that are not healthy: which keep failing, which are slow to answer or have
-//! too much to do, and what all processes of a deployment share of that.
+//! The health of destinations: failing, slow or overloaded ones, and the state that all processes of a deployment share.
 //!
-//! A healthy destination is in none of these memories, so it costs nothing.
+//! Each file has one rule, as a value for one destination.
 
 pub mod adaptive;
 pub mod dead_letters;
@@ -19,35 +18,37 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::subscription::Subscription;
+use crate::delivery::DeliveryTarget;
+use crate::subscription::sink::Sink;
+use crate::subscription::{ReplyTo, Subscription};
 use crate::table::ItemKey;
 
-/// The end of the key of an item that holds the health of a destination, and that it is disabled.
+/// Suffix of the key of the item with the health of a destination, and its switch.
 const HEALTH: &str = "#health";
-/// The end of the key of an item that holds who may make how many requests to a destination.
+/// Suffix of the key of the item with the permits and slots of a destination.
 const LIMITS: &str = "#limits";
-/// Half of a SHA-256: enough to tell addresses apart.
+/// Half of a SHA-256: enough to distinguish addresses.
 const KEY_BYTES: usize = 16;
 
-/// A destination of a namespace: a hash of both. The query of the address may hold secrets.
+/// The hash of a namespace and an address. The query of the address may hold secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
 
-/// What an attempt showed about its destination, in one of the two ways to be unhealthy.
+/// The result of an attempt for one of the two conditions: failing or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// It is unhealthy, for so long from the attempt on.
+    /// The condition began.
     Began {
-        /// How long.
+        /// Its duration, from the attempt on.
         lasts_ms: u64,
     },
-    /// It still is: the attempt that was to decide failed as well.
+    /// The condition continues: the deciding attempt failed as well.
     GoesOn {
-        /// How long.
+        /// Its duration, from the attempt on.
         lasts_ms: u64,
     },
-    /// It is not any more.
+    /// The condition ended.
     Ended,
 }
 
@@ -58,7 +59,22 @@ impl DestinationKey {
         Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
     }
 
-    /// The key of this address, as subscriptions of this namespace know it. Namespaces learn nothing from each other.
+    /// The key of the address of a delivery: replies and sinks are destinations of their own.
+    #[must_use]
+    pub fn of_target(subscription: &Subscription, target: &DeliveryTarget) -> Self {
+        let destination = &subscription.destination.url;
+        let url = match (target, &subscription.reply, &subscription.dead_letter.sink) {
+            (DeliveryTarget::Reply, Some(ReplyTo::Address(url)), _)
+            | (DeliveryTarget::Sink(_), _, Sink::Address(url)) => url,
+            // Without an address no request is made.
+            (DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_), ..) => {
+                destination
+            }
+        };
+        Self::of(&subscription.name.topic.namespace, url)
+    }
+
+    /// The key of this address in this namespace. Namespaces share no health.
     #[must_use]
     pub fn of(namespace: &str, url: &Url) -> Self {
         let mut key = [0; KEY_BYTES];
@@ -70,19 +86,19 @@ impl DestinationKey {
 }
 
 impl DestinationKey {
-    /// The item of the table with its health, and that it is disabled.
+    /// The item of the table with its health and its switch.
     #[must_use]
     pub fn health_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{HEALTH}"))
     }
 
-    /// The destination whose health this item holds, if it holds any.
+    /// The destination of a health item; `None` for other items.
     #[must_use]
     pub fn of_health_item(item: &ItemKey) -> Option<Self> {
         item.sort.strip_suffix(HEALTH)?.parse().ok()
     }
 
-    /// The item that says who may make how many requests to it.
+    /// The item of the table with its permits and slots.
     #[must_use]
     pub fn limits_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{LIMITS}"))

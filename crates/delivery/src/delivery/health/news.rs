@@ -1,9 +1,8 @@
 //! The news: changes that all processes read within 30 seconds.
 //!
-//! They say which destinations are failing or slow, which are disabled, and which topics were changed. Each process reads
-//! them every half minute, the newest first, and no more than [`NEWS_MAX`]. They are hints: whatever they do not say any
-//! more, a process finds out by itself. Only that a destination is disabled is said until it is enabled again, before
-//! anything else.
+//! They list destinations that are failing, slow or disabled, and topics that were changed. Each process reads them every half
+//! minute, the newest first, and no more than [`NEWS_MAX`]. News are hints: a process finds out by itself what they no longer
+//! contain. Disabled destinations are the exception: their news stay until they are enabled again, and are read first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,41 +17,41 @@ use crate::time::duration::{HOUR_MS, MINUTE_MS};
 
 /// The partition of all news.
 pub const NEWS: &str = "@news";
-/// The most news that a process reads.
+/// Maximum number of news that a process reads.
 pub const NEWS_MAX: u32 = 1_000;
-/// Operators disable at most so many destinations at a time: a process has to read them all, and other news beside them.
+/// Limit of destinations that are disabled at a time: a process has to read all of them, and other news beside them.
 pub const DISABLED_MAX: usize = 900;
 /// News about health is kept this long after its spell.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
-/// A changed topic is found by everybody who lists the topics within this time.
+/// Every process that lists the topics finds a changed one within this time.
 const TOPIC_MS: u64 = 15 * MINUTE_MS;
-/// Sorts behind all times, so whoever reads backwards reads it first.
+/// Sorts behind all times, so that reading backwards begins with it.
 const FIRST: char = '~';
 
-/// What everybody is told at once.
+/// One change, published to all processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     v: u32,
-    /// When it was told.
+    /// Time of publication.
     pub at_ms: u64,
-    /// The namespace that it is about.
+    /// The namespace of its subject.
     pub namespace: String,
-    /// What it is about.
+    /// The destination or topic that changed.
     #[serde(flatten)]
     pub subject: Subject,
 }
 
-/// What news are about.
+/// The subject of news.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subject {
-    /// A destination is failing, slow, or neither any more.
+    /// A destination is failing or slow, or recovered.
     Health(Health),
     /// A destination was disabled or enabled.
     Switch {
-        /// Whose deliveries wait or end, or are attempted again.
+        /// The destination that was switched.
         destination: DestinationKey,
-        /// What happens to its deliveries while it is disabled.
+        /// The fate of its deliveries while it is disabled; `None` once it is enabled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         disabled: Option<Disabled>,
     },
@@ -63,20 +62,41 @@ pub enum Subject {
 /// The health of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Which destination it is the health of.
+    /// The destination with this health.
     pub destination: DestinationKey,
-    /// That it is failing.
+    /// The spell of failures, if it is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// That it is slow.
+    /// The spell of slowness, if it is slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
+    /// The spell in which all of its attempts fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusing: Option<Spell>,
+    /// The end of its last outage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    /// The highest rate after that, and the time at which this ceiling expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<(u32, u64)>,
+}
+
+impl Health {
+    /// True if the destination is unhealthy, or was lately. A process without a value for it then creates one.
+    #[must_use]
+    pub fn is_news(&self) -> bool {
+        self.is_unhealthy() || self.ended_ms.is_some()
+    }
+
+    fn is_unhealthy(&self) -> bool {
+        self.failing.is_some() || self.slow.is_some() || self.refusing.is_some()
+    }
 }
 
 impl News {
-    /// The news that follows from a change of a destination's state.
+    /// The news of a change of a destination's state.
     ///
-    /// Without a change it is the same again: whoever could not tell it before tells it now.
+    /// Without a change the news are repeated: the process that changed it may have failed to publish them.
     pub fn of_change(
         destination: DestinationKey,
         before: Option<&DestinationState>,
@@ -88,23 +108,24 @@ impl News {
         std::iter::once(health).chain(is_switched.then_some(switch))
     }
 
-    /// All that there is to tell of a destination in this state.
+    /// All news of a destination in this state.
     #[must_use]
     pub fn of_state(
         destination: DestinationKey,
         state: &DestinationState,
         now_ms: u64,
     ) -> [Self; 2] {
-        let (failing, slow) = (state.failing, state.slow);
+        let (failing, slow, refusing) = (state.failing, state.slow, state.refusing);
+        let (ended_ms, ceiling) = (state.ended_ms, state.ceiling);
         let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
         let subjects = [
-            Subject::Health(Health { destination, failing, slow }),
+            Subject::Health(Health { destination, failing, slow, refusing, ended_ms, ceiling }),
             Subject::Switch { destination, disabled },
         ];
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
 
-    /// That a topic was changed.
+    /// The news of a changed topic.
     #[must_use]
     pub fn of_topic(topic: &TopicName, now_ms: u64) -> Self {
         Self::new(&topic.namespace, Subject::Topic(topic.to_string()), now_ms)
@@ -114,7 +135,7 @@ impl News {
         Self { v: VERSION, at_ms, namespace: namespace.to_owned(), subject }
     }
 
-    /// The item that holds it.
+    /// The item that stores it.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         let at_ms = self.at_ms;
@@ -131,7 +152,7 @@ impl Document for News {
     fn expires_ms(&self) -> Option<u64> {
         let lasts_ms = match &self.subject {
             Subject::Health(health) => {
-                let spells = [health.failing, health.slow];
+                let spells = [health.failing, health.slow, health.refusing];
                 let until_ms = spells.into_iter().flatten().map(|spell| spell.until_ms).max();
                 until_ms.unwrap_or_default().saturating_sub(self.at_ms).saturating_add(HEALTH_MS)
             }
@@ -146,23 +167,24 @@ impl Document for News {
 /// All news that a process has read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllNews {
-    health: BTreeMap<DestinationKey, (u64, Health)>,
+    health: BTreeMap<DestinationKey, (u64, String, Health)>,
     disabled: BTreeMap<DestinationKey, Disabled>,
     topics: BTreeMap<TopicName, u64>,
     namespaces: BTreeSet<String>,
 }
 
 impl FromIterator<News> for AllNews {
-    /// Of two news about the same, the later one counts.
+    /// The later of two news about one subject wins.
     fn from_iter<I: IntoIterator<Item = News>>(news: I) -> Self {
         let mut all = Self::default();
         for News { at_ms, namespace, subject, .. } in news {
-            all.namespaces.insert(namespace);
+            all.namespaces.insert(namespace.clone());
             match subject {
                 Subject::Health(health) => {
-                    let known = all.health.entry(health.destination).or_insert((at_ms, health));
+                    let new = (at_ms, namespace, health);
+                    let known = all.health.entry(health.destination).or_insert_with(|| new.clone());
                     if at_ms > known.0 {
-                        *known = (at_ms, health);
+                        *known = new;
                     }
                 }
                 Subject::Switch { destination, disabled: Some(disabled) } => {
@@ -181,9 +203,9 @@ impl FromIterator<News> for AllNews {
 }
 
 impl AllNews {
-    /// The newest about the health of destinations.
-    pub fn health(&self) -> impl Iterator<Item = Health> {
-        self.health.values().map(|(_, health)| *health)
+    /// The newest health of each destination, with its namespace.
+    pub fn health(&self) -> impl Iterator<Item = (&str, Health)> {
+        self.health.values().map(|(_, namespace, health)| (namespace.as_str(), *health))
     }
 
     /// The destinations that are disabled.
@@ -192,20 +214,20 @@ impl AllNews {
         &self.disabled
     }
 
-    /// The topics that were changed, and when that was told last.
+    /// The changed topics, each with the time of its latest news.
     #[must_use]
     pub fn topics(&self) -> &BTreeMap<TopicName, u64> {
         &self.topics
     }
 
-    /// The namespaces that they are about.
+    /// The namespaces of the news.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.iter().map(String::as_str)
     }
 
     /// The destinations that are failing, slow or disabled.
     pub fn unhealthy(&self) -> impl Iterator<Item = DestinationKey> {
-        let health = self.health().filter(|it| it.failing.is_some() || it.slow.is_some());
+        let health = self.health().map(|(_, health)| health).filter(Health::is_unhealthy);
         let health = health.map(|health| health.destination);
         let keys: BTreeSet<_> = health.chain(self.disabled.keys().copied()).collect();
         keys.into_iter()

@@ -1,43 +1,43 @@
 //! Probation: a circuit breaker for destinations that keep failing.
 //!
-//! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at
-//! least two events, its deliveries are deferred without a request, for a time that depends on the
-//! last outcome. Then one of them is a probe: a success ends the probation, a failure doubles it,
-//! up to an hour. It protects the destination, and keeps attempts at a dead one from taking the
-//! time of others. A deferral is not an attempt.
+//! Event Grid calls it delayed delivery. Ten failed attempts in a row at a destination, of at least two events, begin a
+//! probation: its deliveries are deferred without a request. The last outcome decides how long the probation lasts. Then one
+//! delivery is the probe: a success ends the probation, a failure doubles it, up to five minutes. It protects the destination,
+//! and saves the time of other deliveries. A deferral is not an attempt.
 //!
-//! A success takes away half of the failures that were counted before it. So a destination that takes
-//! one event in twenty is found all the same, and one that fails again soon after its probation is put
-//! on probation sooner, and for half as long as before.
+//! A success halves the number of counted failures. So a destination that accepts one event in twenty is put on probation all the
+//! same. A destination that fails again soon after its probation is put on probation sooner, and for half as long as before.
 //!
-//! What one process knows, others learn through [`shared`](super::shared).
+//! The first delivery that a process defers comes back at the end of the probation, as the probe. The others come back at random
+//! times in the quarter of an hour after it, or within the duration of the outage if that is shorter. So a recovering destination
+//! does not get all of them at once.
+//!
+//! Processes share probations through [`shared`](super::shared).
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
-
-use std::collections::HashMap;
-use std::hash::Hash;
 
 use uuid::Uuid;
 
 use super::Finding;
 use super::shared::Spell;
 use crate::delivery::outcome::Outcome;
-use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::time::duration::{MINUTE_MS, SECOND_MS};
+use crate::waits::Jitter;
 
 /// The failed attempts in a row that put a destination on probation.
 pub const FAILURES: u32 = 10;
 /// The longest probation.
-pub const LONGEST_MS: u64 = HOUR_MS;
-/// While a probe is under way, other deliveries wait this long for its result, and not for another
-/// whole probation.
+pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
+/// Deliveries come back within this time after the end of a probation.
+pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
+/// While a probe is under way, other deliveries wait this long for its result, instead of another whole probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
 /// A probe whose outcome was never recorded no longer counts after this: its process was frozen, or
 /// it panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
-/// The first probation after an outcome; `None` for outcomes that say nothing about the
-/// destination.
+/// The first probation after an outcome; `None` for outcomes that do not depend on the destination.
 #[must_use]
-pub const fn first_ms(outcome: Outcome) -> Option<u64> {
+pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     match outcome {
         Outcome::Busy | Outcome::TimedOut => Some(10 * SECOND_MS),
         Outcome::SocketError | Outcome::TlsError => Some(30 * SECOND_MS),
@@ -45,208 +45,262 @@ pub const fn first_ms(outcome: Outcome) -> Option<u64> {
         | Outcome::ResolutionError
         | Outcome::Unauthorized
         | Outcome::Forbidden => Some(5 * MINUTE_MS),
+        Outcome::GenericError => match status {
+            Some(500..=599) => Some(30 * SECOND_MS),
+            _ => None,
+        },
         Outcome::Success
         | Outcome::BadRequest
         | Outcome::PayloadTooLarge
-        | Outcome::GenericError
         | Outcome::Blocked
         | Outcome::Probation
         | Outcome::Aborted => None,
     }
 }
 
-/// Whether a delivery may be attempted at a destination.
+/// The decision about one delivery of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It may be attempted.
+    /// The delivery may be attempted.
     Admitted,
-    /// It may be attempted, and its outcome decides about the probation.
+    /// The delivery may be attempted, and its outcome decides about the probation.
     Probe,
-    /// It is deferred.
-    Deferred {
-        /// Until this time.
-        until_ms: u64,
-    },
+    /// The destination is on probation; the delivery comes back later.
+    Deferred(Deferral),
 }
 
-/// The failing destinations of one process.
-#[derive(Debug)]
-pub struct Probations<K>(HashMap<K, Record>);
+/// The range of times at which a deferred delivery comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deferral {
+    /// The earliest time.
+    pub from_ms: u64,
+    /// Difference between the earliest and the latest time.
+    pub spread_ms: u64,
+}
 
-impl<K> Default for Probations<K> {
-    fn default() -> Self {
-        Self(HashMap::new())
+impl Deferral {
+    /// A time between the earliest and the latest.
+    #[must_use]
+    pub fn until_ms(self, jitter: Jitter) -> u64 {
+        let share = u64::from(jitter.0);
+        let later_ms = u128::from(self.spread_ms) * u128::from(share) / (u128::from(u32::MAX) + 1);
+        self.from_ms.saturating_add(u64::try_from(later_ms).unwrap_or(u64::MAX))
     }
 }
 
-/// The failures in a row at one destination.
+/// The failures in a row at one destination in this process, and its probation.
 #[derive(Debug, Clone, Copy, Default)]
-struct Record {
-    failures: u32,
-    /// How long its last probation was, if that is over.
+pub struct Failures {
+    /// Counted failures; each success halves them.
+    count: u32,
+    /// Failures since the last success.
+    in_a_row: u32,
+    /// Time at which the outcome of the first failure in a row was known.
+    since_ms: u64,
+    /// Duration of its last probation, if that is over.
     lasted_ms: u64,
-    /// The delivery of the first failure, until another one failed as well.
+    /// The delivery of the first failure, until a second delivery fails.
     only_delivery: Option<Uuid>,
     probation: Option<Probation>,
 }
 
+/// The probation of a destination.
 #[derive(Debug, Clone, Copy)]
 struct Probation {
+    since_ms: u64,
     until_ms: u64,
     lasts_ms: u64,
-    /// When its probe began.
+    /// A delivery of this process comes back at its end.
+    has_probe: bool,
+    /// Start of its probe.
     probe_ms: Option<u64>,
 }
 
-impl<K: Eq + Hash + Clone> Probations<K> {
-    /// Whether a delivery may be attempted at this destination now. The first after the end of a
-    /// probation is its probe; the others wait for its result.
-    pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
-        if let Some(until_ms) = self.deferral_ms(destination, now_ms) {
-            return Admission::Deferred { until_ms };
+impl Failures {
+    /// Decides about a delivery now. The first after the end of a probation is its probe.
+    pub fn admit(&mut self, now_ms: u64) -> Admission {
+        if let Some(deferral) = self.deferral(now_ms) {
+            return Admission::Deferred(deferral);
         }
-        let Some(probation) = self.probation(destination) else { return Admission::Admitted };
+        let Some(probation) = &mut self.probation else { return Admission::Admitted };
         probation.probe_ms = Some(now_ms);
         Admission::Probe
     }
 
-    /// Until when a delivery that is not attempted here is deferred.
-    #[must_use]
-    pub fn deferral_ms(&self, destination: &K, now_ms: u64) -> Option<u64> {
-        let probation = self.0.get(destination)?.probation?;
+    /// The times at which a delivery comes back that is not attempted now.
+    pub fn deferral(&mut self, now_ms: u64) -> Option<Deferral> {
+        let probation = self.probation.as_mut()?;
         if now_ms < probation.until_ms {
-            return Some(probation.until_ms);
+            let is_first = !std::mem::replace(&mut probation.has_probe, true);
+            return Some(if is_first { probation.at_its_end() } else { probation.after(now_ms) });
         }
         let probe_ms = probation.probe_ms?;
-        let wait_ms = probation.lasts_ms.min(PROBE_MS);
-        (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| now_ms.saturating_add(wait_ms))
+        (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| probation.after(now_ms))
     }
 
-    /// Whether a probe is under way.
+    /// The times at which a delivery comes back while another process probes.
     #[must_use]
-    pub fn is_probing(&self, destination: &K) -> bool {
-        let probation = self.0.get(destination).and_then(|record| record.probation);
-        probation.is_some_and(|probation| probation.probe_ms.is_some())
+    pub fn deferral_by_others(&self, now_ms: u64) -> Deferral {
+        let soon = Deferral { from_ms: now_ms, spread_ms: PROBE_MS };
+        self.probation.map_or(soon, |probation| probation.after(now_ms))
     }
 
-    /// True if it is on probation, or would be were its probe not under way.
+    /// True while a probe is under way.
     #[must_use]
-    pub fn is_on_probation(&self, destination: &K) -> bool {
-        self.0.get(destination).is_some_and(|record| record.probation.is_some())
+    pub fn is_probing(&self) -> bool {
+        self.probation.is_some_and(|probation| probation.probe_ms.is_some())
     }
 
-    /// Returns an admission that was not used. Whether it was the probe: then another delivery may be
-    /// that.
-    pub fn release(&mut self, destination: &K) -> bool {
-        self.probation(destination).is_some_and(|probation| probation.probe_ms.take().is_some())
+    /// True if it is on probation, also while its probe is under way.
+    #[must_use]
+    pub fn is_on_probation(&self) -> bool {
+        self.probation.is_some()
     }
 
-    fn probation(&mut self, destination: &K) -> Option<&mut Probation> {
-        self.0.get_mut(destination)?.probation.as_mut()
+    /// Time of the first failure in a row, if at least ten failed.
+    #[must_use]
+    pub fn all_failed_since_ms(&self) -> Option<u64> {
+        (self.in_a_row >= FAILURES).then_some(self.since_ms)
     }
 
-    /// Records the outcome of one request with these deliveries, and returns what it changed.
+    /// Returns an unused admission. True if it was the probe: then another delivery may be the probe.
+    pub fn release(&mut self) -> bool {
+        self.probation.as_mut().is_some_and(|probation| probation.probe_ms.take().is_some())
+    }
+
+    /// Records the outcome of one request with these deliveries, and returns the change.
     pub fn record_outcome(
         &mut self,
-        destination: &K,
         deliveries: &[Uuid],
-        outcome: Outcome,
+        (outcome, status): (Outcome, Option<u16>),
         ended_ms: u64,
     ) -> Option<Finding> {
         if outcome == Outcome::Success {
-            return self.record_success(destination);
+            return self.record_success();
         }
-        let [first, others @ ..] = deliveries else { return None };
         if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
-            // Nothing was sent: it says nothing about the destination.
-            self.release(destination);
+            // No request was sent, so the destination was not tested.
+            self.release();
             return None;
         }
-        let new_record = Record { only_delivery: Some(*first), ..Record::default() };
-        let record = self.0.entry(destination.clone()).or_insert(new_record);
-        // Also for outcomes that begin no probation: every failed request counts among the ten.
-        record.failures = record.failures.saturating_add(1);
-        if record
-            .only_delivery
-            .is_some_and(|only_delivery| only_delivery != *first || !others.is_empty())
-        {
-            record.only_delivery = None;
-        }
-        let Some(first_ms) = first_ms(outcome) else {
-            // It says nothing about the destination; another probe is needed.
-            self.release(destination);
+        self.count_only(outcome, ended_ms);
+        self.count_failure(deliveries);
+        let Some(first_ms) = first_ms(outcome, status) else {
+            // The outcome does not depend on the destination; another probe is needed.
+            self.release();
             return None;
         };
-        let (probation, extended) = match record.probation {
-            // An attempt from before the probation says nothing new.
+        let (probation, is_extended) = match self.probation {
+            // An attempt from before the probation is no news.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
-                (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
+                let lasts_ms = probation.lasts_ms.saturating_mul(2);
+                (Probation::lasting(lasts_ms, probation.since_ms, ended_ms), true)
             }
-            None if record.failures >= FAILURES && record.only_delivery.is_none() => {
-                (Probation::lasting(first_ms.max(record.lasted_ms / 2), ended_ms), false)
+            None if self.count >= FAILURES && self.only_delivery.is_none() => {
+                let lasts_ms = first_ms.max(self.lasted_ms / 2);
+                (Probation::lasting(lasts_ms, ended_ms, ended_ms), false)
             }
             None => return None,
         };
-        record.probation = Some(probation);
+        self.probation = Some(probation);
         let lasts_ms = probation.lasts_ms;
-        Some(if extended { Finding::GoesOn { lasts_ms } } else { Finding::Began { lasts_ms } })
+        Some(if is_extended { Finding::GoesOn { lasts_ms } } else { Finding::Began { lasts_ms } })
     }
-}
 
-impl<K: Eq + Hash + Clone> Probations<K> {
-    /// Whether no destination has failed lately.
+    /// Counts the outcome of one request in the row of failures. None begins a probation.
+    pub fn count_only(&mut self, outcome: Outcome, ended_ms: u64) {
+        match outcome {
+            Outcome::Success => self.in_a_row = 0,
+            // No request was sent, so the destination was not tested.
+            Outcome::Aborted | Outcome::Blocked => {}
+            Outcome::NotFound
+            | Outcome::Unauthorized
+            | Outcome::Forbidden
+            | Outcome::BadRequest
+            | Outcome::PayloadTooLarge
+            | Outcome::TimedOut
+            | Outcome::Busy
+            | Outcome::GenericError
+            | Outcome::SocketError
+            | Outcome::ResolutionError
+            | Outcome::TlsError
+            | Outcome::Probation => {
+                if self.in_a_row == 0 {
+                    self.since_ms = ended_ms;
+                }
+                self.in_a_row = self.in_a_row.saturating_add(1);
+            }
+        }
+    }
+
+    /// True without any failure.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub fn is_none(&self) -> bool {
+        self.count == 0 && self.in_a_row == 0 && self.probation.is_none()
     }
 
-    /// The destinations that are on probation.
-    pub fn destinations(&self) -> impl Iterator<Item = &K> {
-        self.0.iter().filter(|(_, record)| record.probation.is_some()).map(|(key, _)| key)
+    /// Every failed request counts among the ten, also one that begins no probation.
+    fn count_failure(&mut self, deliveries: &[Uuid]) {
+        let only_one = if let [one] = deliveries { Some(*one) } else { None };
+        self.only_delivery = if self.count == 0 {
+            only_one
+        } else {
+            self.only_delivery.filter(|it| Some(*it) == only_one)
+        };
+        self.count = self.count.saturating_add(1);
     }
 
-    /// Takes over what another process knows: that a destination is on probation. Its clock may be ahead
-    /// of ours, or wrong.
-    pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
-        let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
-        let Spell { until_ms, lasts_ms, .. } = spell;
-        let new_record = Record { failures: FAILURES, ..Record::default() };
-        let record = self.0.entry(destination.clone()).or_insert(new_record);
-        // An operator may have ended it sooner.
-        if record.probation.is_none_or(|known| known.probe_ms.is_none()) {
-            record.probation = Some(Probation { until_ms, lasts_ms, probe_ms: None });
-        }
-    }
-
-    /// Takes over what another process knows: that a destination is not on probation any more.
-    pub fn forget(&mut self, destination: &K) {
-        self.0.remove(destination);
-    }
-
-    fn record_success(&mut self, destination: &K) -> Option<Finding> {
-        // Most destinations have never failed.
-        if self.0.is_empty() {
-            return None;
-        }
-        let record = self.0.get_mut(destination)?;
-        let ended = record.probation.take();
+    fn record_success(&mut self) -> Option<Finding> {
+        let ended = self.probation.take();
         if let Some(probation) = ended {
-            (record.failures, record.lasted_ms) = (FAILURES, probation.lasts_ms);
+            (self.count, self.lasted_ms) = (FAILURES, probation.lasts_ms);
         }
-        record.failures /= 2;
-        // Removed: a map of failing destinations only does not grow with all others.
-        if record.failures == 0 {
-            self.0.remove(destination);
+        (self.count, self.in_a_row) = (self.count / 2, 0);
+        if self.count == 0 {
+            *self = Self::default();
         }
         ended.map(|_| Finding::Ended)
+    }
+
+    /// Adopts the probation that another process found. The clock of that process may be ahead of ours, or wrong.
+    pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
+        let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
+        // The probe of this process has a newer result soon.
+        if self.is_probing() {
+            return;
+        }
+        let Spell { since_ms, until_ms, lasts_ms } = spell;
+        self.count = self.count.max(FAILURES);
+        self.only_delivery = None;
+        // The deferred probe of the same probation remains valid.
+        let known = self.probation.filter(|known| known.until_ms == until_ms);
+        let has_probe = known.is_some_and(|known| known.has_probe);
+        self.probation =
+            Some(Probation { since_ms, until_ms, lasts_ms, has_probe, probe_ms: None });
+    }
+
+    /// Adopts the end of a probation that another process found.
+    pub fn forget(&mut self) {
+        *self = Self::default();
     }
 }
 
 impl Probation {
-    fn lasting(lasts_ms: u64, from_ms: u64) -> Self {
+    fn lasting(lasts_ms: u64, since_ms: u64, from_ms: u64) -> Self {
         let lasts_ms = lasts_ms.min(LONGEST_MS);
-        Self { until_ms: from_ms.saturating_add(lasts_ms), lasts_ms, probe_ms: None }
+        let until_ms = from_ms.saturating_add(lasts_ms);
+        Self { since_ms, until_ms, lasts_ms, has_probe: false, probe_ms: None }
+    }
+
+    fn at_its_end(self) -> Deferral {
+        Deferral { from_ms: self.until_ms, spread_ms: 0 }
+    }
+
+    /// Deferral until some time after its end, or after now.
+    fn after(self, now_ms: u64) -> Deferral {
+        let from_ms = self.until_ms.max(now_ms);
+        Deferral { from_ms, spread_ms: from_ms.saturating_sub(self.since_ms).min(SPREAD_MS) }
     }
 }
 
@@ -254,22 +308,26 @@ impl Probation {
 mod tests {
     use super::*;
 
+    /// The deferral of the first delivery.
+    fn at(from_ms: u64) -> Admission {
+        Admission::Deferred(Deferral { from_ms, spread_ms: 0 })
+    }
+
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)
     }
 
-    /// After this many failures in a row, of this many events, each at the time of its number.
-    fn after(failures: u32, events: u128, outcome: Outcome) -> Probations<&'static str> {
-        let mut probations = Probations::default();
-        for failure in 0..failures {
-            probations.record_outcome(
-                &"d",
+    /// State after this many failures in a row, of this many events; the number of each failure is its time.
+    fn after(failed: u32, events: u128, outcome: Outcome) -> Failures {
+        let mut failures = Failures::default();
+        for failure in 0..failed {
+            failures.record_outcome(
                 &[id(u128::from(failure) % events)],
-                outcome,
+                (outcome, None),
                 u64::from(failure),
             );
         }
-        probations
+        failures
     }
 
     #[test]
@@ -283,62 +341,51 @@ mod tests {
             (Outcome::Unauthorized, 300_000),
             (Outcome::Forbidden, 300_000),
         ] {
-            assert_eq!(after(9, 2, outcome).admit(&"d", 9), Admission::Admitted);
+            assert_eq!(after(9, 2, outcome).admit(9), Admission::Admitted);
             assert_eq!(
-                after(10, 1, outcome).admit(&"d", 9),
+                after(10, 1, outcome).admit(9),
                 Admission::Admitted,
                 "one event may be to blame"
             );
-            let mut probations = after(10, 2, outcome);
-            assert_eq!(
-                probations.admit(&"d", 9),
-                Admission::Deferred { until_ms: 9 + lasts_ms },
-                "{outcome}"
-            );
-            assert_eq!(probations.admit(&"other", 9), Admission::Admitted);
+            let mut failures = after(10, 2, outcome);
+            assert_eq!(failures.admit(9), at(9 + lasts_ms), "{outcome}");
         }
-        assert_eq!(after(50, 2, Outcome::GenericError).admit(&"d", 50), Admission::Admitted);
+        assert_eq!(after(50, 2, Outcome::GenericError).admit(50), Admission::Admitted);
     }
 
     #[test]
     fn a_success_ends_the_row() {
-        let mut probations = after(9, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
-        probations.record_outcome(&"d", &[id(8)], Outcome::Busy, 10);
-        assert_eq!(probations.admit(&"d", 10), Admission::Admitted);
+        let mut failures = after(9, 2, Outcome::Busy);
+        failures.record_outcome(&[id(7)], (Outcome::Success, None), 9);
+        failures.record_outcome(&[id(8)], (Outcome::Busy, None), 10);
+        assert_eq!(failures.admit(10), Admission::Admitted);
     }
 
     #[test]
-    fn one_probe_decides_and_each_failure_doubles_the_probation_up_to_an_hour() {
-        let mut probations = after(10, 2, Outcome::TimedOut);
+    fn one_probe_decides_and_each_failure_doubles_the_probation_up_to_five_minutes() {
+        let mut failures = after(10, 2, Outcome::TimedOut);
         let (mut now_ms, mut lasts_ms) = (9, 10_000);
         for _ in 0..12 {
             now_ms += lasts_ms;
-            assert_eq!(
-                probations.admit(&"d", now_ms - 1),
-                Admission::Deferred { until_ms: now_ms }
-            );
-            assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-            assert_eq!(
-                probations.admit(&"d", now_ms),
-                Admission::Deferred { until_ms: now_ms + 10_000 },
-                "no second"
-            );
-            probations.record_outcome(&"d", &[id(1)], Outcome::SocketError, now_ms);
-            lasts_ms = (lasts_ms * 2).min(HOUR_MS);
+            assert_eq!(failures.admit(now_ms - 1), at(now_ms));
+            assert_eq!(failures.admit(now_ms), Admission::Probe);
+            let second = Deferral { from_ms: now_ms, spread_ms: (now_ms - 9).min(SPREAD_MS) };
+            assert_eq!(failures.admit(now_ms), Admission::Deferred(second));
+            failures.record_outcome(&[id(1)], (Outcome::SocketError, None), now_ms);
+            lasts_ms = (lasts_ms * 2).min(LONGEST_MS);
         }
-        assert_eq!(lasts_ms, HOUR_MS);
-        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Probe);
-        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
-        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
+        assert_eq!(lasts_ms, LONGEST_MS);
+        assert_eq!(failures.admit(now_ms + LONGEST_MS), Admission::Probe);
+        failures.record_outcome(&[id(1)], (Outcome::Success, None), now_ms + LONGEST_MS);
+        assert_eq!(failures.admit(now_ms + LONGEST_MS), Admission::Admitted);
     }
 
     #[test]
     fn an_attempt_reports_whether_a_probation_began_continues_or_ended() {
-        let mut probations = after(9, 2, Outcome::Busy);
+        let mut failures = after(9, 2, Outcome::Busy);
         let mut record_outcome = |outcome, at_ms| {
-            let _ = probations.admit(&"d", at_ms);
-            probations.record_outcome(&"d", &[id(7)], outcome, at_ms)
+            let _ = failures.admit(at_ms);
+            failures.record_outcome(&[id(7)], (outcome, None), at_ms)
         };
         assert_eq!(record_outcome(Outcome::Busy, 10), Some(Finding::Began { lasts_ms: 10_000 }));
         assert_eq!(record_outcome(Outcome::Busy, 11), None, "it was begun before");
@@ -352,86 +399,113 @@ mod tests {
 
     #[test]
     fn an_attempt_that_was_begun_before_the_probation_does_not_prolong_it() {
-        let mut probations = after(10, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 500);
-        assert_eq!(probations.admit(&"d", 600), Admission::Deferred { until_ms: 10_009 });
+        let mut failures = after(10, 2, Outcome::Busy);
+        failures.record_outcome(&[id(3)], (Outcome::Busy, None), 500);
+        assert_eq!(failures.admit(600), at(10_009));
     }
 
     #[test]
     fn what_was_never_sent_says_nothing_about_a_destination() {
         for outcome in [Outcome::Aborted, Outcome::Blocked] {
-            let mut probations = after(20, 2, outcome);
-            probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 20);
-            assert_eq!(probations.admit(&"d", 20), Admission::Admitted);
+            let mut failures = after(20, 2, outcome);
+            failures.record_outcome(&[id(3)], (Outcome::Busy, None), 20);
+            assert_eq!(failures.admit(20), Admission::Admitted);
         }
     }
 
     #[test]
     fn a_batch_is_one_failure_of_several_events() {
-        let mut probations = Probations::default();
+        let mut failures = Failures::default();
         for _ in 0..10 {
-            probations.record_outcome(&"d", &[id(1), id(2)], Outcome::Busy, 0);
+            failures.record_outcome(&[id(1), id(2)], (Outcome::Busy, None), 0);
         }
-        assert_eq!(probations.admit(&"d", 0), Admission::Deferred { until_ms: 10_000 });
+        assert_eq!(failures.admit(0), at(10_000));
     }
 
     #[test]
     fn a_probe_without_an_outcome_does_not_block_the_destination_for_ever() {
-        let mut probations = after(10, 2, Outcome::Busy);
-        assert_eq!(probations.admit(&"d", 10_009), Admission::Probe);
-        assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred { .. }));
-        assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Probe);
+        let mut failures = after(10, 2, Outcome::Busy);
+        assert_eq!(failures.admit(10_009), Admission::Probe);
+        assert!(matches!(failures.admit(20_000), Admission::Deferred(_)));
+        assert_eq!(failures.admit(10_009 + PROBE_LOST_MS), Admission::Probe);
     }
 
     #[test]
     fn one_success_among_many_failures_does_not_end_the_row() {
-        let mut probations = after(9, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
+        let mut failures = after(9, 2, Outcome::Busy);
+        failures.record_outcome(&[id(7)], (Outcome::Success, None), 9);
         // Half of nine failures are still counted.
-        let mut record = |at_ms| probations.record_outcome(&"d", &[id(8)], Outcome::Busy, at_ms);
+        let mut record = |at_ms| failures.record_outcome(&[id(8)], (Outcome::Busy, None), at_ms);
         assert!((10..15).all(|at_ms| record(at_ms).is_none()));
         assert_eq!(record(15), Some(Finding::Began { lasts_ms: 10_000 }));
     }
 
     #[test]
     fn a_destination_that_fails_again_soon_is_on_probation_sooner_and_for_half_as_long_as_before() {
-        let mut probations = after(10, 2, Outcome::Busy);
+        let mut failures = after(10, 2, Outcome::Busy);
         let mut now_ms = 10_009;
         for lasts_ms in [20_000, 40_000] {
-            assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-            let found = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, now_ms);
+            assert_eq!(failures.admit(now_ms), Admission::Probe);
+            let found = failures.record_outcome(&[id(1)], (Outcome::Busy, None), now_ms);
             assert_eq!(found, Some(Finding::GoesOn { lasts_ms }));
             now_ms += lasts_ms;
         }
-        assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms);
-        let mut record = |outcome| probations.record_outcome(&"d", &[id(2)], outcome, now_ms);
+        assert_eq!(failures.admit(now_ms), Admission::Probe);
+        failures.record_outcome(&[id(1)], (Outcome::Success, None), now_ms);
+        let mut record = |outcome| failures.record_outcome(&[id(2)], (outcome, None), now_ms);
         assert!((0..4).all(|_| record(Outcome::Busy).is_none()));
         assert_eq!(record(Outcome::Busy), Some(Finding::Began { lasts_ms: 20_000 }));
-        // Three successes in a row, and all of that is forgotten.
+        // Three successes in a row remove all failures.
         let mut successes = after(10, 2, Outcome::Busy);
         for _ in 0..4 {
-            assert!(!successes.is_empty());
-            successes.record_outcome(&"d", &[id(1)], Outcome::Success, 20_000);
+            assert!(successes.count > 0);
+            successes.record_outcome(&[id(1)], (Outcome::Success, None), 20_000);
         }
-        assert!(successes.is_empty());
+        assert_eq!(successes.count, 0);
     }
 
     #[test]
     fn what_others_know_is_taken_over_unless_a_probe_is_under_way() {
-        let mut probations = Probations::default();
+        let mut failures = Failures::default();
         let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: 600_000 };
-        probations.adopt(&"d", spell(6_000), 1_000);
-        probations.adopt(&"d", spell(5_000), 1_000);
-        assert_eq!(probations.admit(&"d", 4_999), Admission::Deferred { until_ms: 5_000 });
-        assert_eq!(probations.admit(&"d", 5_000), Admission::Probe);
-        probations.adopt(&"d", spell(9_000), 5_000);
-        let failed = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, 5_001);
-        assert_eq!(failed, Some(Finding::GoesOn { lasts_ms: 1_200_000 }));
-        assert_eq!(probations.destinations().collect::<Vec<_>>(), [&"d"]);
-        probations.adopt(&"e", spell(u64::MAX), 1_000);
-        assert_eq!(probations.admit(&"e", 1_000), Admission::Admitted, "a clock is wrong");
-        probations.forget(&"d");
-        assert_eq!(probations.admit(&"d", 5_002), Admission::Admitted);
+        failures.adopt(spell(6_000), 1_000);
+        failures.adopt(spell(5_000), 1_000);
+        assert_eq!(failures.admit(4_999), at(5_000));
+        assert_eq!(failures.admit(5_000), Admission::Probe);
+        failures.adopt(spell(9_000), 5_000);
+        let failed = failures.record_outcome(&[id(1)], (Outcome::Busy, None), 5_001);
+        assert_eq!(failed, Some(Finding::GoesOn { lasts_ms: LONGEST_MS }));
+        failures.forget();
+        assert_eq!(failures.admit(5_002), Admission::Admitted);
+        failures.adopt(spell(u64::MAX), 1_000);
+        assert_eq!(failures.admit(1_000), Admission::Admitted, "a clock is wrong");
+    }
+
+    #[test]
+    fn the_first_deferred_delivery_comes_back_at_the_end_and_the_others_spread_after_it() {
+        let mut failures = after(10, 2, Outcome::Busy);
+        assert_eq!(failures.admit(1_000), at(10_009));
+        for _ in 0..3 {
+            // The outage is ten seconds old then.
+            let spread = Deferral { from_ms: 10_009, spread_ms: 10_000 };
+            assert_eq!(failures.admit(1_000), Admission::Deferred(spread));
+        }
+        let spread = Deferral { from_ms: 1_000, spread_ms: 1_001 };
+        assert_eq!(
+            [0, u32::MAX / 2, u32::MAX].map(|it| spread.until_ms(Jitter(it))),
+            [1_000, 1_500, 2_000]
+        );
+    }
+
+    #[test]
+    fn ten_failures_in_a_row_are_known_whatever_they_say() {
+        for outcome in [Outcome::BadRequest, Outcome::GenericError, Outcome::Busy] {
+            assert_eq!(after(9, 1, outcome).all_failed_since_ms(), None);
+            let mut failures = after(11, 1, outcome);
+            assert_eq!(failures.all_failed_since_ms(), Some(0), "{outcome}");
+            failures.record_outcome(&[id(1)], (Outcome::Success, None), 20);
+            assert_eq!(failures.all_failed_since_ms(), None);
+        }
+        assert_eq!(after(20, 2, Outcome::Aborted).all_failed_since_ms(), None);
     }
 }

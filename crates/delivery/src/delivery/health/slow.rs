@@ -1,117 +1,92 @@
-//! Slow destinations: whose deliveries are attempted in a queue of their own, so that no other
-//! destination waits for their answers.
+//! Slow destinations: their deliveries are attempted in a queue of their own, so that no other destination waits for their
+//! responses.
 //!
-//! A destination is slow once an answer took longer than its `slowAfter`, or was given up because
-//! nothing else of its invocation was left to do. It stays slow for a while, longer each time it is
-//! found slow again, and until it has answered in time a few times in a row. What one process knows,
-//! others learn through [`shared`](super::shared).
-
-use std::collections::HashMap;
-use std::hash::Hash;
+//! A destination is slow once a response came later than its `slowAfter`, or an attempt was abandoned because nothing else of its
+//! invocation was left to do. It stays slow until it has responded in time for ten minutes. At most one attempt is abandoned in
+//! that time: all others get their whole timeout. Processes share slowness through [`shared`](super::shared).
 
 use super::Finding;
 use super::shared::Spell;
 use crate::time::duration::MINUTE_MS;
 
-/// How long a destination counts as slow at first, and at most.
-pub const FIRST_MS: u64 = 2 * MINUTE_MS;
-/// See [`FIRST_MS`].
-pub const LONGEST_MS: u64 = 10 * MINUTE_MS;
-/// Answers in time, one after the other, that end it earlier.
-pub const ANSWERS_IN_TIME: u32 = 5;
-/// Destinations that are remembered; beyond them those whose time has passed are forgotten.
-const REMEMBERED: usize = 1_000;
+/// A response in time ends the spell once the last slow response is this old.
+pub const LASTS_MS: u64 = 10 * MINUTE_MS;
+/// A continuing spell is published at most this often.
+const TOLD_EVERY_MS: u64 = LASTS_MS / 2;
 
-/// The slow destinations that one process knows.
-#[derive(Debug)]
-pub struct SlowDestinations<K>(HashMap<K, Slow>);
+/// The slowness of one destination in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slowness {
+    spell: Option<SlowSpell>,
+}
 
-/// What is known of a slow destination.
 #[derive(Debug, Clone, Copy)]
-struct Slow {
+struct SlowSpell {
+    /// A later response in time ends the spell.
     until_ms: u64,
-    lasts_ms: u64,
-    in_time: u32,
+    /// The published end of the spell.
+    told_ms: u64,
+    /// This process has abandoned an attempt in this spell.
+    has_abandoned: bool,
 }
 
-impl<K> Default for SlowDestinations<K> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<K: Eq + Hash + Clone> SlowDestinations<K> {
-    /// Whether others should not wait for it. When the time has passed, the next attempt shows
-    /// whether it still is.
+impl Slowness {
+    /// True while deliveries go to the slow lane.
     #[must_use]
-    pub fn is_slow(&self, destination: &K, now_ms: u64) -> bool {
-        // Nearly always nothing is slow: then no address is hashed.
-        !self.0.is_empty() && self.0.get(destination).is_some_and(|slow| now_ms < slow.until_ms)
+    pub fn is_slow(&self) -> bool {
+        self.spell.is_some()
     }
 
-    /// Notes an answer that took longer than allowed, or one that was given up.
-    pub fn note_slow(&mut self, destination: &K, now_ms: u64) -> Option<Finding> {
-        let Some(slow) = self.0.get_mut(destination) else {
-            if self.0.len() >= REMEMBERED {
-                self.0.retain(|_, slow| now_ms < slow.until_ms);
-            }
-            self.0.insert(destination.clone(), Slow::lasting(FIRST_MS, now_ms));
-            return Some(Finding::Began { lasts_ms: FIRST_MS });
+    /// True if an attempt may be abandoned: none was in this spell.
+    #[must_use]
+    pub fn may_abandon(&self) -> bool {
+        self.spell.is_none_or(|spell| !spell.has_abandoned)
+    }
+
+    /// Records that an attempt is abandoned.
+    pub fn note_abandoned(&mut self, now_ms: u64) -> Option<Finding> {
+        let found = self.note_slow(now_ms);
+        if let Some(spell) = &mut self.spell {
+            spell.has_abandoned = true;
+        }
+        found
+    }
+
+    /// Records a response later than `slowAfter`.
+    pub fn note_slow(&mut self, now_ms: u64) -> Option<Finding> {
+        let until_ms = now_ms.saturating_add(LASTS_MS);
+        let Some(spell) = &mut self.spell else {
+            self.spell = Some(SlowSpell { until_ms, told_ms: until_ms, has_abandoned: false });
+            return Some(Finding::Began { lasts_ms: LASTS_MS });
         };
-        slow.in_time = 0;
-        // What began before it was known says nothing new.
-        if now_ms < slow.until_ms {
+        spell.until_ms = spell.until_ms.max(until_ms);
+        if until_ms < spell.told_ms.saturating_add(TOLD_EVERY_MS) {
             return None;
         }
-        *slow = Slow::lasting(slow.lasts_ms.saturating_mul(2), now_ms);
-        Some(Finding::GoesOn { lasts_ms: slow.lasts_ms })
+        spell.told_ms = until_ms;
+        Some(Finding::GoesOn { lasts_ms: LASTS_MS })
     }
 
-    /// Notes an answer in time.
-    pub fn note_in_time(&mut self, destination: &K) -> Option<Finding> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let slow = self.0.get_mut(destination)?;
-        slow.in_time += 1;
-        if slow.in_time < ANSWERS_IN_TIME {
-            return None;
-        }
-        self.0.remove(destination);
-        Some(Finding::Ended)
-    }
-}
-
-impl<K: Eq + Hash + Clone> SlowDestinations<K> {
-    /// Whether no destination is slow.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Records a response in time.
+    pub fn note_in_time(&mut self, now_ms: u64) -> Option<Finding> {
+        self.spell.take_if(|spell| now_ms >= spell.until_ms).map(|_| Finding::Ended)
     }
 
-    /// The destinations that were found to be slow.
-    pub fn destinations(&self) -> impl Iterator<Item = &K> {
-        self.0.keys()
+    /// Adopts the slowness that another process found.
+    pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
+        let Some(Spell { until_ms, .. }) = spell.at_most(LASTS_MS, now_ms) else { return };
+        let known = self.spell.get_or_insert(SlowSpell {
+            until_ms,
+            told_ms: until_ms,
+            has_abandoned: false,
+        });
+        known.until_ms = known.until_ms.max(until_ms);
+        known.told_ms = known.told_ms.max(until_ms);
     }
 
-    /// Takes over what another process knows: that a destination is slow.
-    pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
-        let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
-        let Spell { until_ms, lasts_ms, .. } = spell;
-        let in_time = self.0.get(destination).map_or(0, |known| known.in_time);
-        self.0.insert(destination.clone(), Slow { until_ms, lasts_ms, in_time });
-    }
-
-    /// Takes over what another process knows: that a destination is not slow any more.
-    pub fn forget(&mut self, destination: &K) {
-        self.0.remove(destination);
-    }
-}
-
-impl Slow {
-    fn lasting(lasts_ms: u64, now_ms: u64) -> Self {
-        let lasts_ms = lasts_ms.min(LONGEST_MS);
-        Self { until_ms: now_ms.saturating_add(lasts_ms), lasts_ms, in_time: 0 }
+    /// Adopts the end of slowness that another process found.
+    pub fn forget(&mut self) {
+        self.spell = None;
     }
 }
 
@@ -119,51 +94,61 @@ impl Slow {
 mod tests {
     use super::*;
 
+    const BEGAN: Option<Finding> = Some(Finding::Began { lasts_ms: LASTS_MS });
+
     #[test]
-    fn a_destination_is_slow_for_longer_each_time_up_to_ten_minutes() {
-        let mut slow = SlowDestinations::default();
-        let mut now_ms = 0;
-        for lasts_ms in [120_000, 240_000, 480_000, 600_000, 600_000] {
-            assert!(!slow.is_slow(&"d", now_ms));
-            let found = match now_ms {
-                0 => Finding::Began { lasts_ms },
-                _ => Finding::GoesOn { lasts_ms },
-            };
-            assert_eq!(slow.note_slow(&"d", now_ms), Some(found));
-            assert!(slow.is_slow(&"d", now_ms + lasts_ms - 1) && !slow.is_slow(&"e", now_ms));
-            now_ms += lasts_ms;
+    fn an_answer_in_time_ends_a_spell_ten_minutes_after_the_last_slow_one() {
+        let mut slowness = Slowness::default();
+        assert_eq!(slowness.note_in_time(0), None);
+        assert_eq!(slowness.note_slow(1_000), BEGAN);
+        assert_eq!(slowness.note_in_time(2_000), None);
+        assert_eq!(slowness.note_slow(61_000), None);
+        assert_eq!(slowness.note_in_time(60_999 + LASTS_MS), None);
+        assert!(slowness.is_slow());
+        assert_eq!(slowness.note_in_time(61_000 + LASTS_MS), Some(Finding::Ended));
+        assert!(!slowness.is_slow());
+    }
+
+    #[test]
+    fn without_an_answer_it_stays_slow() {
+        let mut slowness = Slowness::default();
+        assert_eq!(slowness.note_slow(0), BEGAN);
+        assert_eq!(
+            slowness.note_slow(100 * LASTS_MS),
+            Some(Finding::GoesOn { lasts_ms: LASTS_MS })
+        );
+        assert!(slowness.is_slow());
+    }
+
+    #[test]
+    fn one_attempt_of_a_spell_is_abandoned() {
+        let mut slowness = Slowness::default();
+        for spell in 0..2 {
+            let now_ms = 10 * spell * LASTS_MS;
+            assert!(slowness.may_abandon());
+            assert_eq!(slowness.note_abandoned(now_ms), BEGAN);
+            assert!(!slowness.may_abandon());
+            assert_eq!(slowness.note_in_time(now_ms + LASTS_MS), Some(Finding::Ended));
         }
     }
 
     #[test]
-    fn answers_that_were_under_way_when_it_became_slow_do_not_prolong_it() {
-        let mut slow = SlowDestinations::default();
-        assert!(slow.note_slow(&"d", 0).is_some());
-        assert_eq!(slow.note_slow(&"d", FIRST_MS - 1), None);
-        assert!(!slow.is_slow(&"d", FIRST_MS));
+    fn others_are_told_every_five_minutes_that_it_is_still_slow() {
+        let mut slowness = Slowness::default();
+        let told = (0..1_200).filter(|second| slowness.note_slow(second * 1_000).is_some()).count();
+        assert_eq!(told, 4);
     }
 
     #[test]
-    fn five_answers_in_time_in_a_row_end_it() {
-        let mut slow = SlowDestinations::default();
-        assert_eq!(slow.note_in_time(&"d"), None);
-        slow.note_slow(&"d", 0);
-        assert!((1..ANSWERS_IN_TIME).all(|_| slow.note_in_time(&"d").is_none()));
-        slow.note_slow(&"d", 1);
-        assert!((1..ANSWERS_IN_TIME).all(|_| slow.note_in_time(&"d").is_none()));
-        assert!(slow.is_slow(&"d", 2));
-        assert_eq!(slow.note_in_time(&"d"), Some(Finding::Ended));
-        assert!(!slow.is_slow(&"d", 2));
-        // From the beginning again.
-        slow.note_slow(&"d", 3);
-        assert!(!slow.is_slow(&"d", 3 + FIRST_MS));
-    }
-
-    #[test]
-    fn destinations_whose_time_has_passed_are_forgotten_when_there_are_many() {
-        let mut slow = SlowDestinations::default();
-        (0..REMEMBERED).for_each(|number| _ = slow.note_slow(&number, 0));
-        slow.note_slow(&REMEMBERED, FIRST_MS);
-        assert_eq!(slow.0.len(), 1);
+    fn what_others_know_is_taken_over_unless_a_clock_is_wrong() {
+        let mut slowness = Slowness::default();
+        let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: LASTS_MS };
+        slowness.adopt(spell(100 * LASTS_MS), 0);
+        assert!(!slowness.is_slow());
+        slowness.adopt(spell(LASTS_MS), 1_000);
+        assert!(slowness.is_slow() && slowness.may_abandon());
+        assert_eq!(slowness.note_in_time(LASTS_MS - 1), None);
+        slowness.forget();
+        assert!(!slowness.is_slow());
     }
 }

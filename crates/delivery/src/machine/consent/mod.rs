@@ -2,8 +2,7 @@
 //!
 //! Separate because it is not a delivery: it has no event, is not counted as an attempt, and one
 //! consent holds for all subscriptions of an address. Here are the handshakes (`handshake`), the
-//! stored consent (`granted`, under a `key`), how long a delivery waits for one (`wait`), and the allowed `rate` of
-//! requests (`pace`).
+//! stored consent (`granted`, under a `key`), and the allowed `rate` of requests (`pace`).
 //!
 //! Promises: a consent is for one address and one handshake, and for one origin where the handshake
 //! has one. The stored document holds no secret, not even the address's query. Consents are never
@@ -14,7 +13,6 @@ mod handshake;
 mod key;
 mod pace;
 mod rate;
-mod wait;
 
 pub use self::granted::Granted;
 pub use self::handshake::{
@@ -24,4 +22,3 @@ pub use self::handshake::{
 pub use self::key::ConsentKey;
 pub use self::pace::{Pace, RateShare};
 pub use self::rate::Rate;
-pub use self::wait::{pause_ms, wait_ms};

@@ -10,8 +10,8 @@
 //! Pure: the time is an argument, and the whole state is two timestamps.
 
 use super::rate::Rate;
-use super::wait::WAIT_MAX_MS;
 use crate::time::duration::SECOND_MS;
+use crate::waits::DELAY_MAX_MS;
 
 /// The burst: this much of the rate may be sent at once.
 const BURST_MS: u64 = 10 * SECOND_MS;
@@ -63,7 +63,7 @@ impl Pace {
         }
         let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
         // No message can be delayed longer; what comes early asks again.
-        let latest_ms = now_ms.saturating_add(WAIT_MAX_MS);
+        let latest_ms = now_ms.saturating_add(DELAY_MAX_MS);
         self.last_slot_ms =
             free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);
         Err(self.last_slot_ms.saturating_sub(now_ms))

@@ -9,6 +9,7 @@
 
 use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
+use crate::waits;
 
 /// A token is not used any more this long before it ends.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
@@ -16,8 +17,6 @@ const ENDS_EARLY_MS: u64 = MINUTE_MS;
 const LIFE_MAX_MS: u64 = DAY_MS;
 /// However early a token ends, it is used for what waited for it.
 const LIFE_MIN_MS: u64 = SECOND_MS;
-/// After a failure no token is asked for this long.
-const FAILED_FOR_MS: u64 = 5 * SECOND_MS;
 /// A refused token is replaced at most once in this time.
 const REPLACED_EVERY_MS: u64 = MINUTE_MS;
 
@@ -78,7 +77,7 @@ impl<T: Clone + PartialEq> TokenState<T> {
     pub fn current(&self, now_ms: u64) -> Option<Result<T, String>> {
         match (&self.token, &self.failed) {
             (Some(token), _) if now_ms < token.until_ms => Some(Ok(token.value.clone())),
-            (_, Some((failed_ms, why))) if now_ms.abs_diff(*failed_ms) < FAILED_FOR_MS => {
+            (_, Some((failed_ms, why))) if waits::token_ms(now_ms.abs_diff(*failed_ms)) > 0 => {
                 Some(Err(why.clone()))
             }
             (_, _) => None,
@@ -106,7 +105,7 @@ impl<T: Clone + PartialEq> TokenState<T> {
     /// How long to wait before a token is asked for: whoever asked a moment ago has left before the answer came.
     #[must_use]
     pub fn wait_ms(&self, now_ms: u64) -> u64 {
-        self.asked_ms.map_or(0, |at_ms| FAILED_FOR_MS.saturating_sub(now_ms.abs_diff(at_ms)))
+        self.asked_ms.map_or(0, |at_ms| waits::token_ms(now_ms.abs_diff(at_ms)))
     }
 
     /// Notes that somebody asks for a token.

@@ -12,8 +12,8 @@ use crate::document::kind::{self, DEFINITION};
 use crate::document::reader::{Cursor, Fields, read_each};
 use crate::document::record::Shown;
 use crate::subscription::bounds::LIFETIME_MAX_MS;
-use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
+use crate::waits::{Kind, Schedule};
 
 /// The longest list of waits or moments, so that it stays readable.
 const WAITS_MAX: usize = 100;

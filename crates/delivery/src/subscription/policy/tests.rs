@@ -7,11 +7,11 @@ use crate::subscription::NoFields;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
 use crate::subscription::profile::Profile;
-use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::sink::Sink;
 use crate::subscription::{
     BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, OnRefused, Signing, sink_text, sink_uri,
 };
+use crate::waits::{Kind, Schedule};
 
 fn subscription() -> Subscription {
     let (name, url) = ("n/t/s".parse().unwrap(), "https://h/".parse().unwrap());

@@ -5,10 +5,10 @@ use delivery::event::Members;
 use delivery::event::schema::Schema;
 use delivery::subscription::dead_letter_format::Response;
 use delivery::subscription::profile::Dialect;
-use delivery::subscription::schedule::{Kind, Moments, Schedule};
 use delivery::subscription::sink::{Container, Sink};
 use delivery::subscription::{ReplyTo, Subscription};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use delivery::waits::{Kind, Moments, Schedule};
 
 const EXAMPLE: &str = include_str!("../../../../../examples/knative.yaml");
 const TRIGGER: &str =

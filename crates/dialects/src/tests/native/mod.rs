@@ -16,10 +16,10 @@ use delivery::subscription::dead_letter_format::{
 use delivery::subscription::filter::Filter;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::sink::{Container, Sink};
 use delivery::subscription::{Batch, Consent, Destination, OnRefused, Subscription};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::waits::{Kind, Schedule};
 
 const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
 const HEAD: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\nspec:\n";

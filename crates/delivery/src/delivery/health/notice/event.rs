@@ -1,4 +1,4 @@
-//! The CloudEvent of a notice, which shows what is known of its destination.
+//! The CloudEvent of a notice, with the state of its destination.
 //!
 //! Separate from the notice, because this needs the state of the destination, which holds the notice.
 
@@ -12,15 +12,15 @@ use crate::time::moment::rfc3339;
 const SOURCE: &str = "/lastmile/destinations";
 
 impl Notice {
-    /// Its CloudEvent, with what is known of the destination.
+    /// Its CloudEvent as JSON, with the state of the destination.
     #[must_use]
     pub fn event(&self, state: &DestinationState) -> String {
         let attempt = state.attempts.last().map(|last| {
             let at = rfc3339(last.at_ms);
             json!({ "at": at, "outcome": last.outcome, "status": last.status, "durationMs": last.duration_ms })
         });
-        let since_ms =
-            [state.failing, state.slow].into_iter().flatten().map(|spell| spell.since_ms);
+        let spells = [state.failing, state.slow, state.refusing].into_iter().flatten();
+        let since_ms = spells.map(|spell| spell.since_ms);
         let disabled = state.disabled.as_ref();
         let event = json!({
             "specversion": "1.0",

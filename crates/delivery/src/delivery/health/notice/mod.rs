@@ -1,8 +1,7 @@
-//! What people and programs are told about destinations: that one became slow or keeps failing, that it
-//! recovered, that it was disabled or enabled.
+//! Notices about destinations: slow, failing, recovered, disabled or enabled.
 //!
-//! A notice is a CloudEvent. It is kept beside the state of its destination until it is sent, and has the
-//! same id however often that happens.
+//! A notice is a CloudEvent. It is stored beside the state of its destination until it is sent. Its id stays the same when it is
+//! sent again.
 
 mod event;
 mod transition;

@@ -11,7 +11,7 @@ use uuid::{Uuid, uuid};
 /// The namespace of all ids of notices (UUIDv5).
 pub(crate) const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
 
-/// What changed for a destination.
+/// The change that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transition {
@@ -42,16 +42,16 @@ impl fmt::Display for Transition {
 /// A notice that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Its id.
+    /// UUIDv5, so that a repeated notice has the same id.
     pub id: Uuid,
-    /// What changed.
+    /// The change of the destination.
     pub kind: Transition,
-    /// When.
+    /// Time of the change.
     pub at_ms: u64,
 }
 
 impl Notice {
-    /// The notice of a change; whatever `key` names has one id for each kind.
+    /// The notice of a change. Its id depends on `key` and the kind alone.
     pub(crate) fn new(key: &str, kind: Transition, at_ms: u64) -> Self {
         let id = Uuid::new_v5(&NOTICE_NAMESPACE, format!("{key}\n{kind}").as_bytes());
         Self { id, kind, at_ms }

@@ -1,39 +1,44 @@
-//! The changes of a destination's state: by what a process found out, and by an operator.
+//! The changes of a destination's state: by the findings of a process, and by an operator.
 //!
-//! Separate from the state, because a change also adds the notices of what it changed.
+//! Separate from the state, because a change also adds its notices.
 
-use super::findings::{ATTEMPTS_KEPT, Findings};
+use super::findings::{ATTEMPTS_KEPT, Findings, Row};
 use super::spell::{Spell, merged_spell};
 use super::state::{DestinationState, DisabledState};
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::delivery::health::{Finding, probation, slow};
 use crate::subscription::{Disable, Disabled};
-use crate::time::duration::format_ms;
+use crate::time::duration::{HOUR_MS, format_ms};
 
-/// How many notices wait for being sent, at most: whoever sends them may be out of order for long.
+/// The row of failures is published again after this time.
+pub const ROW_MS: u64 = HOUR_MS;
+/// Maximum number of unsent notices: sending may fail for a long time.
 const NOTICES_KEPT: usize = 20;
 
 impl DestinationState {
-    /// What is known once these findings are added. Writing that twice changes nothing.
+    /// The state after these findings. Merging them twice changes nothing.
     #[must_use]
     pub fn merged(stored: Option<Self>, findings: &Findings, now_ms: u64) -> Self {
         let Findings { destination, subscription, failing, is_unprobed, slow, attempts, .. } =
             findings;
-        let mut state = stored.unwrap_or_else(|| Self::healthy(destination, subscription, now_ms));
-        state.failing = state.failing.filter(|spell| !spell.is_stale(now_ms));
-        state.slow = state.slow.filter(|spell| !spell.is_stale(now_ms));
+        let healthy = || Self::healthy(destination, subscription, now_ms);
+        let mut state = stored.unwrap_or_else(healthy).without_stale(now_ms);
         let before = state.clone();
         if let Some((finding, at_ms)) = failing.filter(|(_, at_ms)| state.is_news(*at_ms)) {
             state.failing = merged_spell(state.failing, finding, at_ms, probation::LONGEST_MS);
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
+            state.ceiling = findings.ceiling.or(state.ceiling);
+            if finding == Finding::Ended {
+                // It may be the row of another process, which is gone.
+                state.refusing = None;
+            }
         }
-        // Whoever was to probe has found something out, or somebody else did.
+        // The claimed probe is over: it has a result, or another process has one.
         if *is_unprobed || failing.is_some() {
             state.probe_until_ms = None;
         }
-        if let Some((finding, at_ms)) = slow {
-            state.slow = merged_spell(state.slow, *finding, *at_ms, slow::LONGEST_MS);
-        }
+        state.merge_slow(*slow);
+        state.merge_row(findings.row);
         for attempt in attempts {
             if !state.attempts.contains(attempt) {
                 state.attempts.push(attempt.clone());
@@ -53,7 +58,7 @@ impl DestinationState {
         state
     }
 
-    /// Disabled by an operator.
+    /// Deliveries wait or end, depending on `then`, until it is enabled.
     #[must_use]
     pub fn disabled_by_operator(self, then: Disabled, now_ms: u64) -> Self {
         let since_ms = self.disabled.as_ref().map_or(now_ms, |disabled| disabled.since_ms);
@@ -61,17 +66,17 @@ impl DestinationState {
         self.changed(|state| state.disabled = disabled, now_ms)
     }
 
-    /// Enabled by an operator: what was known of it is forgotten, so that it is tried at once.
+    /// Enabled by an operator: its health is removed, so that it is tried at once.
     #[must_use]
     pub fn enabled(self, now_ms: u64) -> Self {
         let forget = |state: &mut Self| {
             (state.disabled, state.failing, state.probe_until_ms) = Default::default();
-            state.slow = None;
+            (state.slow, state.refusing) = (None, None);
         };
         self.changed(forget, now_ms)
     }
 
-    /// To be probed at once, if it is failing.
+    /// Ends the wait for the probe of a failing destination.
     #[must_use]
     pub fn probed_now(self, now_ms: u64) -> Self {
         let end = |state: &mut Self| {
@@ -83,14 +88,14 @@ impl DestinationState {
         self.changed(end, now_ms)
     }
 
-    /// The notices are sent.
+    /// Removes notices that were sent.
     #[must_use]
     pub fn without_notices(mut self, sent: &[Notice]) -> Self {
         self.notices.retain(|notice| !sent.contains(notice));
         self
     }
 
-    /// What an operator changes is told as well.
+    /// Adds a notice of the change, as for a finding.
     fn changed(self, change: impl FnOnce(&mut Self), now_ms: u64) -> Self {
         let mut state = self.clone();
         change(&mut state);
@@ -99,18 +104,40 @@ impl DestinationState {
         state
     }
 
-    /// Whether a finding of this time is newer than what is known: a process may have been frozen since.
+    /// True if a finding of this time is newer than the state: its process may have been frozen since.
     fn is_news(&self, at_ms: u64) -> bool {
         let failed_ms = self.failing.map(Spell::last_ms);
         failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)
     }
 
-    /// Disables it, if it has kept failing for as long as its subscription says.
+    /// Adds a finding of slowness. Another process may have a later one.
+    fn merge_slow(&mut self, found: Option<(Finding, u64)>) {
+        let Some((finding, at_ms)) = found else { return };
+        let is_over = self.slow.is_none_or(|known| at_ms >= known.until_ms);
+        if finding != Finding::Ended || is_over {
+            self.slow = merged_spell(self.slow, finding, at_ms, slow::LASTS_MS);
+        }
+    }
+
+    /// Adds a row of failures, which is confirmed before it is stale.
+    fn merge_row(&mut self, row: Option<Row>) {
+        self.refusing = match row {
+            Some(Row::Failing { since_ms, at_ms }) => {
+                let since_ms = self.refusing.map_or(since_ms, |known| known.since_ms.min(since_ms));
+                let (until_ms, lasts_ms) = (at_ms.saturating_add(ROW_MS), ROW_MS);
+                Some(Spell { since_ms, until_ms, lasts_ms })
+            }
+            Some(Row::Ended) => None,
+            None => self.refusing,
+        };
+    }
+
+    /// Disables it, once it has failed for the time in its subscription.
     fn disable_if_due(&mut self, disable: Option<Disable>) {
         let (Some(Disable { after_ms, then }), Some(failing)) = (disable, self.failing) else {
             return;
         };
-        // When it failed last.
+        // Time of its last failure.
         let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
         if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
             let why = format!("it failed for {}", format_ms(after_ms));

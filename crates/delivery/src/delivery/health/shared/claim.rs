@@ -1,30 +1,30 @@
-//! The claim of a probe: of two processes that want to probe a destination, one does.
+//! The claim of a probe: only one of two processes that want to probe a destination does.
 //!
-//! Separate from other changes of the state, because whoever claims has not found anything out yet.
+//! Separate from other changes of the state, because a claim adds no finding.
 
 use super::spell::Spell;
 use super::state::DestinationState;
 use crate::delivery::health::probation;
 use crate::time::duration::MINUTE_MS;
 
-/// No claim of a probe lasts longer: a late answer may take as long as two timeouts.
+/// Limit of a claim: a late response may take as long as two timeouts.
 const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
 
-/// Whether a process may probe a destination.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// It may, once this document is written.
+    /// The process may probe once this document is written.
     Write(Box<DestinationState>),
-    /// Another one does.
+    /// Another process probes.
     Probed,
-    /// It is too early: the destination failed again.
+    /// The probe is too early: the destination failed again.
     Failing(Spell),
     /// The destination is not failing any more.
     Recovered,
 }
 
 impl DestinationState {
-    /// Whether a process may probe now, with an attempt that ends before `ends_ms`.
+    /// Claims the probe for an attempt that ends before `ends_ms`.
     #[must_use]
     pub fn claim(&self, now_ms: u64, ends_ms: u64) -> Claim {
         let Some(failing) = self.failing else { return Claim::Recovered };

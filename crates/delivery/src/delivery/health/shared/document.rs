@@ -1,4 +1,4 @@
-//! A document that an item of the table holds, and the version of its form.
+//! A document in an item of the table, and the version of its format.
 //!
 //! Separate because there are several: the state of a destination, counted dead letters, and news.
 
@@ -12,22 +12,22 @@ pub(crate) const VERSION: u32 = 1;
 /// A document that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// It is not of the expected form.
+    /// It does not have the expected format.
     #[error("it is not a document of the table: {0}")]
     Invalid(String),
-    /// It is of a newer version.
+    /// It has a newer version.
     #[error("its version {0} is not known")]
     Version(u32),
 }
 
 /// A document that an item holds.
 pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
-    /// Reads it.
+    /// Parses and checks its version.
     ///
     /// # Errors
-    /// [`DocumentError`] when it is not one, or one of a newer version.
+    /// [`DocumentError`] when it is not such a document, or has a newer version.
     fn read(document: &[u8]) -> Result<Self, DocumentError> {
-        // The version first: a newer document may have another form.
+        // The version first: a newer document may have another format.
         let invalid = |error: serde_json::Error| DocumentError::Invalid(error.to_string());
         let Versioned { v } = serde_json::from_slice(document).map_err(invalid)?;
         if v != VERSION {
@@ -36,10 +36,10 @@ pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
         serde_json::from_slice(document).map_err(invalid)
     }
 
-    /// When it expires, if it does.
+    /// Time at which the item expires; `None` if it does not.
     fn expires_ms(&self) -> Option<u64>;
 
-    /// What the item holds.
+    /// The entry that stores it.
     fn entry(&self) -> Entry {
         let text =
             serde_json::to_string(self).expect("its keys are text, and its values are plain");

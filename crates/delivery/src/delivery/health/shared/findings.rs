@@ -1,6 +1,6 @@
 //! The findings of one process about a destination, from its attempts.
 //!
-//! Separate from the state of the destination, which is what all processes found out together.
+//! Separate from the state of the destination, which combines the findings of all processes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use crate::delivery::health::Finding;
 use crate::delivery::outcome::Outcome;
 use crate::subscription::Disable;
 
-/// An attempt that changed what is known.
+/// An attempt that changed the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempted {
     /// Its start.
     pub at_ms: u64,
-    /// What happened; `None` for one that was abandoned.
+    /// The log name of the outcome; `None` for an attempt that was abandoned.
     pub outcome: Option<String>,
-    /// The status, where there was an answer.
+    /// The HTTP status of the response; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long it took.
+    /// From the start to the outcome.
     pub duration_ms: u64,
 }
 
@@ -37,27 +37,45 @@ impl Attempted {
     }
 }
 
-/// The last attempts that changed something, as many as are kept.
+/// The failures in a row at a destination, with any cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// Its last ten attempts failed, or more.
+    Failing {
+        /// Time at which the outcome of the first one was known.
+        since_ms: u64,
+        /// Time at which the outcome of the last one was known.
+        at_ms: u64,
+    },
+    /// One succeeded.
+    Ended,
+}
+
+/// Limit of stored attempts of a destination.
 pub(super) const ATTEMPTS_KEPT: usize = 5;
 
-/// What one process found out since it wrote last.
+/// The findings of one process since its last write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     /// The address, without credentials and query.
     pub destination: String,
-    /// The subscription whose attempt it was.
+    /// The subscription of the attempts.
     pub subscription: String,
-    /// Whether it keeps failing, and when that was found.
+    /// The change of its failing, and the time of the finding.
     pub failing: Option<(Finding, u64)>,
-    /// Whether a probe that it had claimed was not made.
+    /// The highest rate of its next recovery and the time at which this ceiling expires, if it failed while it recovered.
+    pub ceiling: Option<(u32, u64)>,
+    /// The row of failures, if it began, continues or ended.
+    pub row: Option<Row>,
+    /// True if a claimed probe was not made.
     pub is_unprobed: bool,
-    /// Whether it is slow, and when that was found.
+    /// The change of its slowness, and the time of the finding.
     pub slow: Option<(Finding, u64)>,
-    /// The attempts that showed it.
+    /// The attempts that caused the findings.
     pub attempts: Vec<Attempted>,
-    /// When its subscription wants it disabled.
+    /// The setting of its subscription that disables it, if it fails for too long.
     pub disable: Option<Disable>,
-    /// Whether anybody wants to be told.
+    /// True if a subscription wants notices.
     pub notifies: bool,
 }
 
@@ -68,25 +86,38 @@ impl Findings {
         namespace_of(&self.subscription)
     }
 
-    /// Nothing yet about this destination.
+    /// No findings about this destination yet.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
-        let (failing, slow, attempts, disable) = Default::default();
+        let (failing, ceiling, row, slow, attempts, disable) = Default::default();
         let (is_unprobed, notifies) = (false, false);
-        Self { destination, subscription, failing, is_unprobed, slow, attempts, disable, notifies }
+        Self {
+            destination,
+            subscription,
+            failing,
+            ceiling,
+            row,
+            is_unprobed,
+            slow,
+            attempts,
+            disable,
+            notifies,
+        }
     }
 
-    /// Adds an attempt, and keeps as many of the last ones as an item does: it may be long until they can be written.
+    /// Adds an attempt, and keeps the last `ATTEMPTS_KEPT`: the table may be unreachable for long.
     pub fn add_attempt(&mut self, attempt: Attempted) {
         self.attempts.push(attempt);
         let too_many = self.attempts.len().saturating_sub(ATTEMPTS_KEPT);
         self.attempts.drain(..too_many);
     }
 
-    /// Adds the findings of an earlier time.
+    /// Adds earlier findings; newer ones win.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
         self.slow = self.slow.or(earlier.slow);
+        self.row = self.row.or(earlier.row);
+        self.ceiling = self.ceiling.or(earlier.ceiling);
         self.is_unprobed |= earlier.is_unprobed && self.failing.is_none();
         std::mem::swap(&mut self.attempts, &mut earlier.attempts);
         earlier.attempts.into_iter().for_each(|attempt| self.add_attempt(attempt));

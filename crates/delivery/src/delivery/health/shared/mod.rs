@@ -1,8 +1,7 @@
-//! What all processes of a deployment know of a destination that is not healthy: one item of the table for each.
+//! The shared health of destinations: one item of the table for each unhealthy destination.
 //!
-//! A process writes what it found out, and the item keeps what is worse: the longer probation, the
-//! earlier beginning. An item is replaced only by whoever read its newest version, so that of two
-//! processes that want to probe a destination one does.
+//! A process writes its findings, and the item keeps the worse value: the longer probation, the earlier beginning. An item is
+//! replaced only by a writer that read its newest version. So only one of two processes that want to probe a destination does.
 
 mod change;
 mod claim;
@@ -11,10 +10,11 @@ mod findings;
 mod spell;
 mod state;
 
+pub use self::change::ROW_MS;
 pub use self::claim::Claim;
 pub(crate) use self::document::VERSION;
 pub use self::document::{Document, DocumentError};
-pub use self::findings::{Attempted, Findings};
+pub use self::findings::{Attempted, Findings, Row};
 pub use self::spell::Spell;
 pub use self::state::{DestinationState, DisabledState};
 

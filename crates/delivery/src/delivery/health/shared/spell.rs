@@ -1,28 +1,28 @@
 //! A time in which a destination counts as failing, or as slow.
 //!
-//! Separate because the item of a destination holds it, and the probations of a process take it over from there.
+//! Separate because both the item of a destination and the probations of a process use it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::health::Finding;
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 
-/// How far apart the clocks of two processes may be.
+/// Tolerated difference between the clocks of two processes.
 const CLOCKS_MS: u64 = MINUTE_MS;
 
 /// A time in which a destination counts as failing, or as slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spell {
-    /// When it began.
+    /// Time of its beginning.
     pub since_ms: u64,
-    /// Until when nothing is tried; then an attempt decides.
+    /// Time of the next deciding attempt; nothing is tried before it.
     pub until_ms: u64,
-    /// How long that was, since the last attempt.
+    /// Duration from the last attempt to `until_ms`.
     pub lasts_ms: u64,
 }
 
 impl Spell {
-    /// The same, for at most so long from now; none, if a clock that was wrong wrote it.
+    /// This spell, ending at most this long after now; `None` if it was written with a wrong clock.
     #[must_use]
     pub fn at_most(self, longest_ms: u64, now_ms: u64) -> Option<Self> {
         let latest_ms = now_ms.saturating_add(longest_ms);
@@ -30,19 +30,19 @@ impl Spell {
         is_plausible.then(|| Self { until_ms: self.until_ms.min(latest_ms), ..self })
     }
 
-    /// When the last attempt was.
+    /// Time of the last attempt.
     pub(super) fn last_ms(self) -> u64 {
         self.until_ms.saturating_sub(self.lasts_ms)
     }
 
-    /// Whether nobody has tried for so long that an attempt now is not its continuation.
+    /// True if the last attempt is so old that an attempt now begins a new spell.
     pub(super) fn is_stale(self, now_ms: u64) -> bool {
         now_ms >= self.until_ms.saturating_add(DAY_MS)
     }
 }
 
-/// A spell after a finding of this time. Of two processes that find the same, the one that knows the
-/// longer spell is right: the other one did not know of it.
+/// The spell after a finding of this time. If two processes find the same, the longer spell wins: the other process did not have
+/// it yet.
 pub(super) fn merged_spell(
     stored: Option<Spell>,
     finding: Finding,
@@ -58,11 +58,11 @@ pub(super) fn merged_spell(
         until_ms: at_ms.saturating_add(lasts_ms),
         lasts_ms,
     };
-    // Whoever wrote it may have a clock that is wrong.
+    // The writer may have a wrong clock.
     let stored = stored.and_then(|stored| stored.at_most(longest_ms, at_ms));
     let Some(stored) = stored else { return Some(found(lasts_ms)) };
     let lasts_ms = match finding {
-        // Its time was over, and it fails again: as if its probe had failed.
+        // A failure after its end counts as a failed probe.
         Finding::Began { .. } if at_ms >= stored.until_ms => {
             lasts_ms.max(stored.lasts_ms.saturating_mul(2).min(longest_ms))
         }

@@ -1,4 +1,4 @@
-//! The state of a destination, as one document holds it, and how two states of it differ.
+//! The state of a destination in one document, and the difference between two states.
 //!
 //! Separate from the changes, because notices of a change are part of the state.
 
@@ -11,21 +11,21 @@ use crate::delivery::health::notice::{Notice, Transition};
 use crate::subscription::Disabled;
 use crate::time::duration::DAY_MS;
 
-/// Health that nobody has written for this long is forgotten.
+/// Health expires after this time without a write.
 const FORGOTTEN_MS: u64 = 7 * DAY_MS;
 
 /// A destination that gets no events until an operator enables it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisabledState {
-    /// Since when.
+    /// Time of the change.
     pub since_ms: u64,
-    /// What happens to its deliveries.
+    /// The fate of its deliveries.
     pub then: Disabled,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// What is known of a destination.
+/// The shared state of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationState {
     pub(super) v: u32,
@@ -33,56 +33,78 @@ pub struct DestinationState {
     pub destination: String,
     /// A subscription that delivers to it.
     pub subscription: String,
-    /// Since when it keeps failing, if it does.
+    /// The spell in which it is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// When it was found to fail no more.
+    /// The spell in which all of its attempts fail, at least ten. Failures that concern the events begin no probation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusing: Option<Spell>,
+    /// The end of its last outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Until when the process that probes it may take.
+    /// The highest rate of its next recovery and the time at which this ceiling expires, after a relapse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<(u32, u64)>,
+    /// Latest end of the probe under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until_ms: Option<u64>,
-    /// Since when it is slow to answer, if it is.
+    /// The spell in which it is slow to respond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// That it is disabled, if it is.
+    /// Present while it is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<DisabledState>,
-    /// The last attempts that changed something, the newest last.
+    /// The last attempts that changed the state, the newest last.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
-    /// Who is to be told of what changed, until that is sent.
+    /// Notices that are not sent yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// When it was written.
+    /// Time of the last write.
     pub changed_ms: u64,
 }
 
 impl Document for DestinationState {
     fn expires_ms(&self) -> Option<u64> {
-        // Only an operator enables it again.
+        // Only an operator enables it again, so this state does not expire.
         let is_disabled = self.disabled.is_some();
         (!is_disabled).then(|| self.changed_ms.saturating_add(FORGOTTEN_MS))
     }
 }
 
 impl DestinationState {
-    /// The namespace of the subscriptions that know it.
+    /// The namespace of its subscriptions.
     #[must_use]
     pub fn namespace(&self) -> &str {
         namespace_of(&self.subscription)
     }
 
-    /// Whether it is neither failing nor slow.
+    /// True if it is neither failing nor slow.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
-        self.failing.is_none() && self.slow.is_none()
+        !self.is_failing() && self.slow.is_none()
     }
 
-    /// A destination of which nothing is known.
+    /// True if its last ten attempts failed, or it is on probation.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.failing.is_some() || self.refusing.is_some()
+    }
+
+    /// Removes spells that no attempt has confirmed for a day: an attempt now begins a new spell.
+    #[must_use]
+    pub(super) fn without_stale(mut self, now_ms: u64) -> Self {
+        let is_current = |spell: &Spell| !spell.is_stale(now_ms);
+        self.failing = self.failing.filter(is_current);
+        self.refusing = self.refusing.filter(is_current);
+        self.slow = self.slow.filter(is_current);
+        self
+    }
+
+    /// A destination without findings.
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
-        let (failing, ended_ms, probe_until_ms) = Default::default();
+        let (failing, refusing, ended_ms, ceiling, probe_until_ms) = Default::default();
         let (slow, disabled) = Default::default();
         let (destination, subscription) = (destination.to_owned(), subscription.to_owned());
         let (attempts, notices) = Default::default();
@@ -91,7 +113,9 @@ impl DestinationState {
             destination,
             subscription,
             failing,
+            refusing,
             ended_ms,
+            ceiling,
             probe_until_ms,
             slow,
             disabled,
@@ -103,16 +127,17 @@ impl DestinationState {
 }
 
 impl Transition {
-    /// What changed since a state was read; a destination without one was healthy.
+    /// The changes since a state was read; a destination without a stored state was healthy.
     pub fn since(
         before: Option<&DestinationState>,
         after: &DestinationState,
     ) -> impl Iterator<Item = Self> + use<> {
-        let healthy = DestinationState::healthy("", "", after.changed_ms);
-        Self::between(before.unwrap_or(&healthy), after)
+        let healthy = || DestinationState::healthy("", "", after.changed_ms);
+        let before = before.cloned().unwrap_or_else(healthy).without_stale(after.changed_ms);
+        Self::between(&before, after)
     }
 
-    /// What changed from one state to another.
+    /// The changes from one state to another.
     pub(super) fn between(
         before: &DestinationState,
         after: &DestinationState,
@@ -121,7 +146,7 @@ impl Transition {
         let recovers = !before.is_healthy() && after.is_healthy() && !is_enabled;
         [
             (before.slow.is_none() && after.slow.is_some(), Self::Slow),
-            (before.failing.is_none() && after.failing.is_some(), Self::Failing),
+            (!before.is_failing() && after.is_failing(), Self::Failing),
             (recovers, Self::Recovered),
             (before.disabled.is_none() && after.disabled.is_some(), Self::Disabled),
             (is_enabled, Self::Enabled),

@@ -1,4 +1,4 @@
-//! The documents once several processes wrote what they found out.
+//! The documents after several processes wrote their findings.
 
 use super::*;
 use crate::delivery::health::Finding;
@@ -32,17 +32,17 @@ fn what_is_written_is_read_and_a_newer_version_is_refused() {
 
 #[test]
 fn the_longer_probation_is_kept_and_the_earlier_beginning() {
-    let first = DestinationState::merged(None, &began(1_000, 600_000), 1_000);
-    assert_eq!(failing(&first), (1_000, 601_000, 600_000));
-    // Another process that did not know of it.
+    let first = DestinationState::merged(None, &began(1_000, 200_000), 1_000);
+    assert_eq!(failing(&first), (1_000, 201_000, 200_000));
+    // Another process without the first finding.
     let second = DestinationState::merged(Some(first.clone()), &began(5_000, 10_000), 5_000);
-    assert_eq!(failing(&second), (1_000, 601_000, 600_000));
-    // After its end that is a failed probe.
-    let late = DestinationState::merged(Some(first), &began(700_000, 10_000), 700_000);
-    assert_eq!(failing(&late), (1_000, 1_900_000, 1_200_000));
-    let probed = findings(Some((Finding::GoesOn { lasts_ms: 2_400_000 }, 1_900_000)));
-    let probed = DestinationState::merged(Some(late), &probed, 1_900_000);
-    assert_eq!(failing(&probed), (1_000, 4_300_000, 2_400_000));
+    assert_eq!(failing(&second), (1_000, 201_000, 200_000));
+    // After its end the finding is a failed probe.
+    let late = DestinationState::merged(Some(first), &began(250_000, 10_000), 250_000);
+    assert_eq!(failing(&late), (1_000, 550_000, 300_000));
+    let probed = findings(Some((Finding::GoesOn { lasts_ms: 300_000 }, 560_000)));
+    let probed = DestinationState::merged(Some(late), &probed, 560_000);
+    assert_eq!(failing(&probed), (1_000, 860_000, 300_000));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn one_process_at_a_time_may_probe() {
     assert_eq!(state.claim(10_999, 50_000), Claim::Failing(state.failing.unwrap()));
     let Claim::Write(claimed) = state.claim(11_000, 50_000) else { panic!("it may probe") };
     assert_eq!(claimed.claim(11_001, 60_000), Claim::Probed);
-    // The process that probed is gone.
+    // The process with the claim has ended.
     assert!(matches!(claimed.claim(50_000, 90_000), Claim::Write(_)));
     let failed = findings(Some((Finding::GoesOn { lasts_ms: 20_000 }, 12_000)));
     let probed = DestinationState::merged(Some((*claimed).clone()), &failed, 12_000);
@@ -95,7 +95,7 @@ fn health_is_forgotten_after_a_week_and_a_switch_never() {
 #[test]
 fn an_old_finding_or_one_of_a_wrong_clock_decides_nothing() {
     let state = DestinationState::merged(None, &began(50_000, 10_000), 50_000);
-    // A process writes at last what it found before that.
+    // A process writes an older finding last.
     let ended = findings(Some((Finding::Ended, 49_000)));
     let state = DestinationState::merged(Some(state), &ended, 51_000);
     assert_eq!(failing(&state), (50_000, 60_000, 10_000));
@@ -105,6 +105,52 @@ fn an_old_finding_or_one_of_a_wrong_clock_decides_nothing() {
     assert!(again.is_healthy());
     let ahead = DestinationState::merged(None, &began(u64::MAX / 2, 10_000), 1_000);
     assert!(matches!(ahead.claim(1_000, 2_000), Claim::Write(_)));
+}
+
+#[test]
+fn a_destination_that_fails_again_after_a_day_has_begun_to_fail() {
+    use crate::delivery::health::notice::Transition;
+    let state = DestinationState::merged(None, &began(1_000, 10_000), 1_000);
+    for (now_ms, begins) in [(12_000, false), (11_000 + DAY_MS, true)] {
+        let again = DestinationState::merged(Some(state.clone()), &began(now_ms, 10_000), now_ms);
+        let changes: Vec<Transition> = Transition::since(Some(&state), &again).collect();
+        assert_eq!(changes.contains(&Transition::Failing), begins, "{now_ms}");
+    }
+}
+
+#[test]
+fn a_row_of_failures_is_shown_as_failing_until_one_succeeds() {
+    let row = |row| Findings { row: Some(row), ..findings(None) };
+    let first =
+        DestinationState::merged(None, &row(Row::Failing { since_ms: 5_000, at_ms: 9_000 }), 9_000);
+    assert!(first.is_failing() && !first.is_healthy() && first.failing.is_none());
+    let second = row(Row::Failing { since_ms: 7_000, at_ms: 9_000 });
+    let second = DestinationState::merged(Some(first), &second, 9_000);
+    assert_eq!(second.refusing.map(|spell| spell.since_ms), Some(5_000));
+    let ended = DestinationState::merged(Some(second), &row(Row::Ended), 10_000);
+    assert!(ended.is_healthy());
+}
+
+#[test]
+fn the_end_of_an_outage_is_the_end_of_its_row_of_failures() {
+    let row = Some(Row::Failing { since_ms: 1_000, at_ms: 1_000 });
+    let began = Findings { row, ..began(1_000, 10_000) };
+    let failing = DestinationState::merged(None, &began, 1_000);
+    // Another process made the probe.
+    let ended = findings(Some((Finding::Ended, 12_000)));
+    assert!(DestinationState::merged(Some(failing), &ended, 12_000).is_healthy());
+}
+
+#[test]
+fn of_two_processes_the_one_that_found_it_slow_last_is_right() {
+    let slow = |finding, at_ms| Findings { slow: Some((finding, at_ms)), ..findings(None) };
+    let lasts_ms = crate::delivery::health::slow::LASTS_MS;
+    let state = DestinationState::merged(None, &slow(Finding::Began { lasts_ms }, 1_000), 1_000);
+    let ended = slow(Finding::Ended, 2_000);
+    let state = DestinationState::merged(Some(state), &ended, 2_000);
+    assert_eq!(state.slow.map(|spell| spell.until_ms), Some(1_000 + lasts_ms));
+    let ended = slow(Finding::Ended, 1_000 + lasts_ms);
+    assert!(DestinationState::merged(Some(state), &ended, 700_000).is_healthy());
 }
 
 #[test]

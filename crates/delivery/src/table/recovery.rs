@@ -1,0 +1,430 @@
+//! Recovering: after an outage a destination gets few requests a second at first, and more while its responses are good.
+//!
+//! The item of its limits holds the rate, and the results since the last change of the rate. Each process reports its results
+//! there, with each reservation and after each attempt. The report that finds the last change ten seconds old changes the rate in
+//! the same update. So all processes keep to one rate, and no process has to stay alive.
+//!
+//! The next rate depends on the good responses per second, not on the rate before: an unused rate proves nothing. Places in the
+//! line are given out for less than a second, because a longer line would keep the rate of the moment at which it formed.
+//! Deliveries without a place come back at random times instead, about two for each place.
+
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// The first rate, and the lowest. Even spacing and a little jitter lead to at most five requests in a second.
+pub const FIRST_RATE: u32 = 4;
+/// A destination with this rate has recovered.
+pub const LAST_RATE: u32 = 320;
+/// Interval between changes of the rate.
+const STEP_MS: u64 = 10 * SECOND_MS;
+/// The next rate in quarters of the good responses a second: with at least nine of ten good, and otherwise. The rate may be ten
+/// seconds old where few deliveries come, so it grows by much less than a factor of two.
+const QUARTERS: (u64, u64) = (5, 4);
+/// Failures in a row, from all processes together, that change the rate at once.
+const FALL: u32 = 10;
+/// A destination has recovered after this time without a request that had to wait.
+const QUIET_MS: u64 = 15 * MINUTE_MS;
+/// A recovery is over this long after its outage at the latest. A long line may take hours.
+pub const RECOVERS_MAX_MS: u64 = DAY_MS;
+/// The ceiling in thirds of the rate at which most responses were failures. Rates grow by a quarter, so four fifths of that rate
+/// worked shortly before.
+const CEILING_THIRDS: u32 = 2;
+/// The rate stays below a ceiling for this time.
+const CEILING_MS: u64 = HOUR_MS;
+/// Failures within this time after a ceiling was set belong to the same fall. They do not lower it further.
+const FALL_MS: u64 = MINUTE_MS;
+/// Good responses that outweigh one failure: nine of ten have to be good.
+const FAILURE_WEIGHT: u32 = 9;
+/// The first of the places that are given out begins within this time.
+pub const PLACES_WITHIN_MS: u64 = 500;
+/// The shortest and the longest time after which deliveries without a place come back.
+const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
+
+/// The recovery of a destination, as stored in its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// The end of the outage. A later outage begins a new recovery.
+    pub began_ms: u64,
+    /// Requests a second, from all processes together.
+    pub rate: u32,
+    /// The time of the last change of the rate.
+    pub since_ms: u64,
+    /// Good responses since then.
+    pub good: u32,
+    /// Failures since then.
+    pub failed: u32,
+    /// Failures since the last report of a good response.
+    pub in_a_row: u32,
+    /// Deliveries without a place that have not come back.
+    pub away: i64,
+    /// The last time at which a request had to wait.
+    pub waited_ms: u64,
+    /// The highest rate after most responses were failures, and the time at which this ceiling expires.
+    pub ceiling: Option<(u32, u64)>,
+}
+
+/// The results of the requests of one process since it reported last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Results {
+    /// Good responses of a working destination.
+    pub good: u32,
+    /// Failures that count against the destination.
+    pub failed: u32,
+    /// Deliveries sent away without a place, less the returned ones with a place.
+    pub away: i64,
+}
+
+/// The report of a process: its results, and the recovery in its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// From the last response of the table, or a new recovery.
+    pub known: Recovery,
+    /// Results since the last report.
+    pub results: Results,
+}
+
+/// The change of an item by a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Adds the results. Any counts in the item are fine, as long as [`Recovery::is_due`] is false for it.
+    Add,
+    /// Replaces the recovery of the item, if it is exactly `old`.
+    Replace {
+        /// The recovery in the item; `None` if it has none.
+        old: Option<Recovery>,
+        /// The recovery after the change.
+        new: Recovery,
+    },
+}
+
+impl Results {
+    /// True if there is nothing to report.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// True if a request had to wait, in the line or away from it.
+    #[must_use]
+    pub fn have_waited(self, in_line: bool) -> bool {
+        in_line || self.away > 0
+    }
+
+    /// These results without the reported ones.
+    #[must_use]
+    pub fn without(self, reported: Self) -> Self {
+        Self {
+            good: self.good.saturating_sub(reported.good),
+            failed: self.failed.saturating_sub(reported.failed),
+            away: self.away.saturating_sub(reported.away),
+        }
+    }
+}
+
+impl Recovery {
+    /// The recovery from an outage that ended then. An earlier ceiling still holds.
+    #[must_use]
+    pub fn beginning(ceiling: Option<(u32, u64)>, ended_ms: u64) -> Self {
+        Self {
+            began_ms: ended_ms,
+            rate: FIRST_RATE,
+            since_ms: ended_ms,
+            good: 0,
+            failed: 0,
+            in_a_row: 0,
+            away: 0,
+            waited_ms: ended_ms,
+            ceiling,
+        }
+    }
+
+    /// The change of an item that holds this recovery, or none, by a report.
+    ///
+    /// # Errors
+    /// The recovery of the item, if the reporter has another version of it.
+    pub fn reported(
+        item: Option<Self>,
+        report: &Report,
+        waits: bool,
+        now_ms: u64,
+    ) -> Result<Change, Self> {
+        let Report { known, results } = *report;
+        match item {
+            Some(item) if item.began_ms > known.began_ms => Err(item),
+            Some(item) if item.began_ms == known.began_ms => {
+                let is_known = item.since_ms == known.since_ms;
+                // A change of the rate depends on all results, so the reporter needs all of them.
+                if is_known && known.is_due(now_ms) && item.counts() == known.counts() {
+                    let new = item.after(results, waits, now_ms);
+                    return Ok(Change::Replace { old: Some(item), new });
+                }
+                if is_known && !known.is_due(now_ms) && !item.is_due(now_ms) {
+                    return Ok(Change::Add);
+                }
+                Err(item)
+            }
+            Some(_) | None => {
+                let new = known.following(item, now_ms).after(results, waits, now_ms);
+                Ok(Change::Replace { old: item, new })
+            }
+        }
+    }
+
+    /// True if the next report changes the rate.
+    #[must_use]
+    pub fn is_due(self, now_ms: u64) -> bool {
+        now_ms >= self.since_ms.saturating_add(STEP_MS) || self.is_falling()
+    }
+
+    /// True if enough failures in a row change the rate at once.
+    #[must_use]
+    pub fn is_falling(self) -> bool {
+        self.in_a_row >= FALL
+    }
+
+    /// Failures in a row from which on [`Self::is_falling`] is true.
+    #[must_use]
+    pub fn fall() -> u32 {
+        FALL
+    }
+
+    /// This recovery with the results of one process, and with a changed rate if the change is due.
+    #[must_use]
+    pub fn after(self, results: Results, waits: bool, now_ms: u64) -> Self {
+        let all = self.plus(results, waits, now_ms);
+        if !self.is_due(now_ms) {
+            return all;
+        }
+        let away = if self.all_are_back(now_ms) { results.away.max(0) } else { all.away };
+        let changed = Self { since_ms: now_ms, good: 0, failed: 0, in_a_row: 0, away, ..all };
+        if all.failed > all.good || self.is_falling() {
+            let ceiling = Some(all.ceiling_after_fall(now_ms));
+            return Self { rate: (self.rate / 2).max(FIRST_RATE), ceiling, ..changed };
+        }
+        let elapsed_ms = now_ms.saturating_sub(self.since_ms).max(1);
+        let is_good = all.failed.saturating_mul(FAILURE_WEIGHT) <= all.good;
+        let quarters = if is_good { QUARTERS.0 } else { QUARTERS.1 };
+        let per_second = (u64::from(all.good) * SECOND_MS * quarters).div_ceil(4 * elapsed_ms);
+        let rate = u32::try_from(per_second).unwrap_or(u32::MAX);
+        let highest = self.ceiling.filter(|(_, until_ms)| now_ms < *until_ms);
+        let highest = highest.map_or(LAST_RATE, |(rate, _)| rate.min(LAST_RATE));
+        Self { rate: rate.clamp(FIRST_RATE, highest.max(FIRST_RATE)), ..changed }
+    }
+
+    /// This recovery with the results of one process.
+    #[must_use]
+    pub fn plus(self, results: Results, waits: bool, now_ms: u64) -> Self {
+        let before = if results.good > 0 { 0 } else { self.in_a_row };
+        Self {
+            good: self.good.saturating_add(results.good),
+            failed: self.failed.saturating_add(results.failed),
+            in_a_row: before.saturating_add(results.failed),
+            away: self.away.saturating_add(results.away),
+            waited_ms: if results.have_waited(waits) { now_ms } else { self.waited_ms },
+            ..self
+        }
+    }
+
+    /// The ceiling after a fall or a relapse: two thirds of the current rate.
+    #[must_use]
+    pub fn ceiling_after_fall(self, now_ms: u64) -> (u32, u64) {
+        let set_ms = |until_ms: u64| until_ms.saturating_sub(CEILING_MS);
+        match self.ceiling {
+            Some((rate, until_ms)) if now_ms < set_ms(until_ms).saturating_add(FALL_MS) => {
+                (rate, until_ms)
+            }
+            Some(_) | None => {
+                let rate = self.rate.saturating_mul(CEILING_THIRDS) / 3;
+                (rate.max(FIRST_RATE), now_ms.saturating_add(CEILING_MS))
+            }
+        }
+    }
+
+    /// True once the destination needs no protection.
+    #[must_use]
+    pub fn is_over(self, now_ms: u64) -> bool {
+        let is_quiet = now_ms >= self.waited_ms.saturating_add(QUIET_MS);
+        self.rate >= LAST_RATE
+            || is_quiet
+            || now_ms >= self.began_ms.saturating_add(RECOVERS_MAX_MS)
+    }
+
+    /// True if all deliveries that were away must have come back or ended: none has waited for longer than they stay away.
+    fn all_are_back(self, now_ms: u64) -> bool {
+        now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
+    }
+
+    /// Places that one process gets at once at this rate: those of half a second.
+    #[must_use]
+    pub fn places(per_second: u32) -> u32 {
+        (per_second / 2).max(1)
+    }
+
+    /// This recovery with this ceiling, if it was set later than its own.
+    #[must_use]
+    pub fn with_ceiling(self, ceiling: Option<(u32, u64)>) -> Self {
+        let ceilings = self.ceiling.into_iter().chain(ceiling);
+        Self { ceiling: ceilings.max_by_key(|(_, until_ms)| *until_ms), ..self }
+    }
+
+    /// A delivery without a place comes back at a random time within this duration. On average two come back for each place:
+    /// enough to use the places, and few enough to keep waiting cheap.
+    #[must_use]
+    pub fn away_ms(self) -> u64 {
+        let away = u64::try_from(self.away).unwrap_or_default();
+        let (least_ms, most_ms) = AWAY_MS;
+        (away.saturating_mul(SECOND_MS) / u64::from(self.rate.max(1))).clamp(least_ms, most_ms)
+    }
+
+    /// This new recovery after the stored one: it keeps the ceiling and the waiting deliveries.
+    fn following(self, item: Option<Self>, now_ms: u64) -> Self {
+        let Some(item) = item else { return self };
+        let away = if item.is_over(now_ms) { 0 } else { item.away };
+        Self { away, ..self }.with_ceiling(item.ceiling)
+    }
+
+    fn counts(self) -> (u32, u32, u32, i64) {
+        (self.good, self.failed, self.in_a_row, self.away)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: u64 = 1_000_000;
+
+    fn results(good: u32, failed: u32) -> Results {
+        Results { good, failed, away: 0 }
+    }
+
+    fn at(rate: u32) -> Recovery {
+        Recovery { rate, ..Recovery::beginning(None, NOW_MS) }
+    }
+
+    /// The recovery after ten seconds with these results.
+    fn next(recovery: Recovery, good: u32, failed: u32) -> Recovery {
+        recovery.after(results(good, failed), false, recovery.since_ms + STEP_MS)
+    }
+
+    #[test]
+    fn the_rate_grows_by_a_quarter_every_ten_seconds_while_nine_of_ten_are_good() {
+        let mut recovery = at(FIRST_RATE);
+        let mut rates = vec![recovery.rate];
+        for _ in 0..19 {
+            recovery = next(recovery, recovery.rate * 10, recovery.rate);
+            rates.push(recovery.rate);
+        }
+        assert_eq!(rates[..10], [4, 5, 7, 9, 12, 15, 19, 24, 30, 38]);
+        assert_eq!(rates[10..], [48, 60, 75, 94, 118, 148, 185, 232, 290, 320]);
+        assert!(recovery.is_over(recovery.since_ms));
+    }
+
+    #[test]
+    fn the_rate_follows_the_good_responses_and_not_what_nobody_used() {
+        for (good, failed, rate) in
+            [(400, 0, 50), (100, 0, 13), (0, 0, FIRST_RATE), (90, 10, 12), (89, 10, 9), (50, 50, 5)]
+        {
+            let changed = next(at(40), good, failed);
+            assert_eq!(changed.rate, rate, "{good} good, {failed} failed");
+            assert_eq!((changed.good, changed.failed, changed.ceiling), (0, 0, None));
+            assert_eq!(changed.since_ms, NOW_MS + STEP_MS);
+        }
+        // The last change may be older than ten seconds.
+        assert_eq!(at(40).after(results(100, 0), false, NOW_MS + 2 * STEP_MS).rate, 7);
+    }
+
+    #[test]
+    fn it_is_halved_where_most_fail_and_stays_below_two_thirds_of_the_rate_for_an_hour() {
+        let halved = next(at(40), 4, 5);
+        let (ceiling, until_ms) = (26, NOW_MS + STEP_MS + HOUR_MS);
+        assert_eq!((halved.rate, halved.ceiling), (20, Some((ceiling, until_ms))));
+        assert_eq!(next(halved, 260, 0).rate, 26);
+        let hour_later = Recovery { since_ms: until_ms - STEP_MS, ..halved };
+        assert_eq!(next(hour_later, 260, 0).rate, 33);
+        // The first failures belong to the same fall, those a minute later do not.
+        let again = next(halved, 0, 9);
+        assert_eq!((again.rate, again.ceiling), (10, halved.ceiling));
+        let later = halved.after(results(0, 9), false, NOW_MS + STEP_MS + MINUTE_MS);
+        assert_eq!((later.rate, later.ceiling.map(|it| it.0)), (10, Some(13)));
+        assert_eq!(next(at(FIRST_RATE), 0, 9).rate, FIRST_RATE);
+    }
+
+    #[test]
+    fn ten_failures_in_a_row_halve_the_rate_at_once() {
+        let nine = at(40).after(results(100, 0), false, NOW_MS + 1).plus(results(0, 9), false, 0);
+        assert!(!nine.is_due(NOW_MS + 2));
+        assert_eq!(nine.plus(results(1, 1), false, 0).in_a_row, 1, "a good one ends the row");
+        let ten = nine.after(results(0, 1), false, NOW_MS + 2);
+        assert!(ten.is_due(NOW_MS + 3) && ten.rate == 40);
+        let halved = ten.after(Results::default(), false, NOW_MS + 3);
+        assert_eq!((halved.rate, halved.in_a_row, halved.since_ms), (20, 0, NOW_MS + 3));
+        assert_eq!(halved.ceiling, Some((26, NOW_MS + 3 + HOUR_MS)));
+    }
+
+    #[test]
+    fn until_then_results_of_all_processes_add_up() {
+        let first = at(4).after(results(8, 0), false, NOW_MS + 1);
+        let second = first.after(results(0, 1), false, NOW_MS + STEP_MS - 1);
+        assert_eq!((second.rate, second.good, second.failed, second.in_a_row), (4, 8, 1, 1));
+    }
+
+    #[test]
+    fn whoever_does_not_know_the_recovery_as_it_is_learns_it_before_the_rate_changes() {
+        let item = at(4).after(results(3, 0), false, NOW_MS + 1);
+        let report = |known| Report { known, results: results(1, 0) };
+        let reported =
+            |item, known, now_ms| Recovery::reported(item, &report(known), false, now_ms);
+        assert_eq!(reported(Some(item), at(4), NOW_MS + 2), Ok(Change::Add));
+        assert_eq!(reported(Some(item), at(4), NOW_MS + STEP_MS), Err(item));
+        let new = item.after(results(1, 0), false, NOW_MS + STEP_MS);
+        let replaced = Ok(Change::Replace { old: Some(item), new });
+        assert_eq!(reported(Some(item), item, NOW_MS + STEP_MS), replaced);
+        let falling = item.plus(results(0, FALL), false, NOW_MS);
+        assert_eq!(reported(Some(falling), item, NOW_MS + 2), Err(falling));
+        assert_eq!(reported(Some(new), item, NOW_MS + STEP_MS), Err(new));
+    }
+
+    #[test]
+    fn a_later_outage_begins_a_recovery_anew_but_for_the_ceiling_and_those_who_wait() {
+        let item = Recovery { ceiling: Some((20, NOW_MS + 9_000)), away: 30, ..at(40) };
+        let later = Recovery::beginning(None, NOW_MS + 5_000);
+        let report = |known| Report { known, results: results(1, 0) };
+        let reported =
+            |item, known| Recovery::reported(item, &report(known), false, NOW_MS + 5_001);
+        assert_eq!(reported(Some(later), item), Err(later));
+        let one = later.plus(results(1, 0), false, NOW_MS);
+        assert_eq!(reported(None, later), Ok(Change::Replace { old: None, new: one }));
+        let new = Recovery { ceiling: item.ceiling, away: 30, ..one };
+        assert_eq!(reported(Some(item), later), Ok(Change::Replace { old: Some(item), new }));
+    }
+
+    #[test]
+    fn two_deliveries_come_back_for_each_place() {
+        for (away, away_ms) in [(0, 2_000), (-5, 2_000), (400, 10_000), (1_000_000, 900_000)] {
+            assert_eq!(Recovery { away, ..at(40) }.away_ms(), away_ms, "{away}");
+        }
+    }
+
+    #[test]
+    fn it_is_over_when_nobody_has_waited_for_a_quarter_of_an_hour() {
+        let recovery = at(4);
+        assert!(!recovery.is_over(NOW_MS + QUIET_MS - 1));
+        assert!(recovery.is_over(NOW_MS + QUIET_MS));
+        let waits = recovery.plus(Results { away: 1, ..results(0, 0) }, false, NOW_MS + 5);
+        assert!(!waits.is_over(NOW_MS + QUIET_MS + 4));
+        // A day after the outage in any case.
+        let waits = Recovery { waited_ms: NOW_MS + RECOVERS_MAX_MS, ..recovery };
+        assert!(waits.is_over(NOW_MS + RECOVERS_MAX_MS));
+        assert!(!waits.is_over(NOW_MS + RECOVERS_MAX_MS - 1));
+    }
+
+    #[test]
+    fn who_is_away_has_ended_when_nobody_has_waited_for_as_long() {
+        // Away for 250 seconds.
+        let recovery = Recovery { away: 1_000, ..at(4) };
+        assert_eq!(recovery.after(results(1, 0), false, NOW_MS + 250_000).away, 1_000);
+        let later = |away| Results { away, ..results(1, 0) };
+        let after = |away| recovery.after(later(away), false, NOW_MS + 250_001).away;
+        assert_eq!((after(3), after(-2)), (3, 0));
+    }
+}

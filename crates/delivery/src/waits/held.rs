@@ -1,0 +1,129 @@
+//! The waits of deliveries and records that are re-enqueued without an attempt.
+
+use super::queue::DELAY_MAX_MS;
+use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// Interval between checks of a delivery whose subscription is paused or whose destination is disabled. It is the longest delay
+/// of a message.
+pub const PAUSED_MS: u64 = DELAY_MAX_MS;
+
+/// The waits of a message that this program cannot read: half an hour in all, which is longer than a gradual deployment. The last
+/// one repeats.
+const UNREAD_WAITS_MS: [u64; 5] =
+    [MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS, 8 * MINUTE_MS, DELAY_MAX_MS];
+
+/// Total delay of a message before it counts as unreadable.
+pub const UNREAD_MS: u64 = 30 * MINUTE_MS;
+
+/// Pause of requests for a token after a failed request.
+const TOKEN_MS: u64 = 5 * SECOND_MS;
+
+/// The wait of a record for unreadable subscriptions, after this many waits: 5 min, then twice as long each time, at most an
+/// hour.
+#[must_use]
+pub fn unknown_ms(held: u32) -> u64 {
+    doubled(5 * MINUTE_MS, held).min(HOUR_MS)
+}
+
+/// The wait of a delivery after this many invocations without time: none at first, then 1 s longer each time, at most 30 s.
+#[must_use]
+pub fn no_time_ms(turns: u32) -> u64 {
+    u64::from(turns.min(30)) * SECOND_MS
+}
+
+/// The wait before the next check of a consent, from the time since the delivery was due. The first wait is 1 min, later ones are
+/// as long as the time since then, at most 15 min.
+#[must_use]
+pub fn consent_ms(waited_ms: u64) -> u64 {
+    waited_ms.clamp(MINUTE_MS, DELAY_MAX_MS)
+}
+
+/// The pause before the next handshake with a destination that did not consent, after a pause of this length: 1 min,
+/// then twice as long each time, at most 15 min.
+#[must_use]
+pub fn handshake_ms(before_ms: u64) -> u64 {
+    before_ms.saturating_mul(2).clamp(MINUTE_MS, DELAY_MAX_MS)
+}
+
+/// The wait of a message with an attribute of a newer version, after this many re-enqueues: 1, 2, 4, 8 min, then 15 min each.
+#[must_use]
+pub fn unread_ms(unread: u32) -> u64 {
+    let index = (unread as usize).min(UNREAD_WAITS_MS.len() - 1);
+    UNREAD_WAITS_MS[index]
+}
+
+/// True once the waits of all re-enqueues add up to [`UNREAD_MS`].
+#[must_use]
+pub fn has_waited_unread(unread: u32) -> bool {
+    unread as usize >= UNREAD_WAITS_MS.len()
+}
+
+/// The wait before the next request for a token, from the time since the failed request: the rest of 5 s.
+#[must_use]
+pub fn token_ms(since_asked_ms: u64) -> u64 {
+    TOKEN_MS.saturating_sub(since_asked_ms)
+}
+
+fn doubled(first_ms: u64, times: u32) -> u64 {
+    2_u64.checked_pow(times).map_or(u64::MAX, |factor| first_ms.saturating_mul(factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_decided_waits_longer_each_time_and_at_most_an_hour() {
+        let minutes = [0, 1, 2, 3, 4, 5, u32::MAX].map(|held| unknown_ms(held) / MINUTE_MS);
+        assert_eq!(minutes, [5, 10, 20, 40, 60, 60, 60]);
+    }
+
+    #[test]
+    fn what_got_no_time_waits_at_most_thirty_seconds() {
+        for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (31, 30), (u32::MAX, 30)] {
+            assert_eq!(no_time_ms(turns), seconds * SECOND_MS, "{turns}");
+        }
+    }
+
+    #[test]
+    fn a_delivery_without_consent_waits_a_minute_and_then_as_long_as_it_has_waited() {
+        for (waited_ms, wait_ms) in [
+            (0, 60_000),
+            (59_000, 60_000),
+            (60_000, 60_000),
+            (120_000, 120_000),
+            (500_000, 500_000),
+            (9_000_000_000, 900_000),
+        ] {
+            assert_eq!(consent_ms(waited_ms), wait_ms, "{waited_ms}");
+        }
+    }
+
+    #[test]
+    fn handshakes_are_a_minute_apart_and_then_twice_as_long_each_time() {
+        for (before_ms, pause_ms) in
+            [(0, 60_000), (60_000, 120_000), (480_000, 900_000), (u64::MAX, 900_000)]
+        {
+            assert_eq!(handshake_ms(before_ms), pause_ms, "{before_ms}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_waits_half_an_hour_in_all_and_each_wait_is_one_delay() {
+        let waits: Vec<u64> =
+            (0..).take_while(|it| !has_waited_unread(*it)).map(unread_ms).collect();
+        assert_eq!(
+            waits.iter().map(|wait_ms| wait_ms / MINUTE_MS).collect::<Vec<_>>(),
+            [1, 2, 4, 8, 15]
+        );
+        assert_eq!(waits.iter().sum::<u64>(), UNREAD_MS);
+        assert_eq!((unread_ms(99), has_waited_unread(u32::MAX)), (DELAY_MAX_MS, true));
+    }
+
+    #[test]
+    fn a_token_is_asked_for_again_after_five_seconds() {
+        for (since_ms, wait_ms) in [(0, 5_000), (1, 4_999), (5_000, 0), (u64::MAX, 0)] {
+            assert_eq!(token_ms(since_ms), wait_ms, "{since_ms}");
+        }
+    }
+}

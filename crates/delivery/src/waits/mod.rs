@@ -1,0 +1,40 @@
+//! Every wait of a delivery, a record or a message: the one place where waits are computed.
+//!
+//! Separate so that every wait is in one place, and because all waits share one limit: [`DELAY_MAX_MS`], the longest delay of a
+//! message. Pure: counts, times and jitter are arguments.
+//!
+//! | what waits | for how long | where |
+//! |---|---|---|
+//! | a delivery for its next attempt | as its schedule and the last answer say, with jitter | [`Schedule`], [`retry_ms`] |
+//! | a delivery whose subscription is paused or whose destination is disabled | 15 min, again and again | [`PAUSED_MS`] |
+//! | a delivery for which the invocation had no time | none, then 1 s longer each time, at most 30 s | [`no_time_ms`] |
+//! | a delivery for its destination's consent | 1 min, then as long as it has waited, at most 15 min | [`consent_ms`] |
+//! | a destination that did not consent, for the next handshake | 1 min, then twice as long each time, at most 15 min | [`handshake_ms`] |
+//! | a record, until the subscriptions can be read | 5 min, then twice as long each time, at most an hour | [`unknown_ms`] |
+//! | a message with an attribute of a newer version | 1, 2, 4, 8 and 15 min | [`unread_ms`] |
+//! | a dead letter that storage refuses | until 10 s, 1 min, 5 min after the decision, then 5 min each | [`storage_ms`] |
+//! | a message that its queue does not take | up to 100 ms, then twice as long each time; five times | [`resend_ms`] |
+//! | a token that was asked for in vain | until 5 s after that | [`token_ms`] |
+//! | a message in its queue | whole seconds, at most 900; a longer wait is several equal delays | [`delay_seconds`] |
+//! | a record that stays in its queue | hidden for its wait, at most 11 hours | [`hidden_seconds`] |
+//! | a record that returns to isolation | hidden for 1 min, then twice as long each time, at most 2 hours | [`isolated_seconds`] |
+//! | a record too large to be re-enqueued, none of it attempted | hidden for as many seconds as it was received times, at most 900 | [`unattempted_seconds`] |
+//! | a record too large for an attribute of ours | hidden for an hour | [`TOO_LARGE_SECONDS`] |
+//!
+//! The waits for a destination that fails, is slow or has a limit depend on its health: `delivery/health` and `table`.
+
+mod held;
+mod queue;
+mod retry;
+mod schedule;
+
+pub use self::held::{
+    PAUSED_MS, UNREAD_MS, consent_ms, handshake_ms, has_waited_unread, no_time_ms, token_ms,
+    unknown_ms, unread_ms,
+};
+pub use self::queue::{
+    DELAY_MAX_MS, REPLAY_END_SECONDS, TOO_LARGE_SECONDS, delay_seconds, hidden_seconds,
+    isolated_seconds, unattempted_seconds,
+};
+pub use self::retry::{ARRIVAL_MS, Jitter, Spread, resend_ms, retry_ms, storage_ms};
+pub use self::schedule::{Kind, Moments, Schedule};

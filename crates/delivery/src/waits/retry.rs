@@ -1,0 +1,171 @@
+//! The waits before a retry: of an attempt, of a dead letter in storage, of a message to its queue.
+
+use crate::time::duration::{MINUTE_MS, SECOND_MS};
+
+/// Longest time from the due time of a delivery to its receive. Its delay is rounded up to a whole second, retries are gathered
+/// for another one, and a poll takes a moment.
+pub const ARRIVAL_MS: u64 = 3 * SECOND_MS;
+
+/// Maximum number of sends of a message to one queue. The waits between them add up to at most three seconds; then another queue
+/// is the better choice.
+const SENDS_MAX: u32 = 6;
+/// The longest wait after the first try to send a message.
+const RESEND_MS: u64 = 100;
+
+/// A random value for jitter: 0 adds nothing, `u32::MAX` the maximum of the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jitter(pub u32);
+
+impl Jitter {
+    /// No jitter: for explanations and tables.
+    pub const NONE: Self = Self(0);
+}
+
+/// The spread of a wait by jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// Largest addition, in percent of the wait.
+    pub percent: u32,
+    /// The part of the largest addition that is added.
+    pub jitter: Jitter,
+}
+
+impl Spread {
+    /// The wait with its jitter, which never shortens it.
+    fn of(self, wait_ms: u64) -> u64 {
+        // In u128, which the product of a u64 and two u32 cannot exceed.
+        let most = u128::from(wait_ms) * u128::from(self.percent);
+        let extra = most * u128::from(self.jitter.0) / (100 * u128::from(u32::MAX));
+        wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
+    }
+}
+
+/// The wait before the next attempt: `max(schedule, least wait)` and jitter on top, never earlier.
+///
+/// `least_wait_ms` is the wait that the response asked for: the status's least wait or Retry-After, already capped. `left_ms` is
+/// the remaining time to live of the delivery. A wait that ends before the end of that life keeps a distance of [`ARRIVAL_MS`]
+/// from it, if possible, also with jitter. So the attempt is still made: with a wait of 10 min, 10 % jitter and 10 min 30 s left,
+/// jitter adds at most 27 s.
+#[must_use]
+pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: u64) -> u64 {
+    let wait_ms = scheduled_ms.max(least_wait_ms);
+    let spread_ms = spread.of(wait_ms);
+    if wait_ms < left_ms {
+        spread_ms.min(left_ms.saturating_sub(ARRIVAL_MS)).max(wait_ms)
+    } else {
+        // The delivery expires when it is due, as others of the same outage: spread their ends like retries.
+        spread_ms
+    }
+}
+
+/// The wait before the next try to store a dead letter that storage refused, from the time since the decision.
+///
+/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces, "dead letter retry
+/// logic").
+#[must_use]
+pub fn storage_ms(since_decision_ms: u64) -> u64 {
+    const EVERY_MS: u64 = 5 * MINUTE_MS;
+    let next_ms = match since_decision_ms {
+        0..10_000 => 10 * SECOND_MS,
+        10_000..60_000 => MINUTE_MS,
+        _ => (since_decision_ms / EVERY_MS).saturating_add(1).saturating_mul(EVERY_MS),
+    };
+    next_ms.saturating_sub(since_decision_ms)
+}
+
+/// The wait before a message is sent to the same queue again, after this many tries; `None` after the last one. Exponential
+/// back-off with full jitter, so that processes that were throttled together do not retry together. It is up to 100 ms, then up
+/// to twice as long each time, five times.
+/// <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>
+#[must_use]
+pub fn resend_ms(tries: u32, jitter: Jitter) -> Option<u64> {
+    let doublings = tries.checked_sub(1).filter(|_| tries < SENDS_MAX)?;
+    let longest_ms = RESEND_MS << doublings;
+    Some(longest_ms * u64::from(jitter.0) / u64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::duration::HOUR_MS;
+
+    const FULL: Jitter = Jitter(u32::MAX);
+
+    fn spread(percent: u32, jitter: Jitter) -> Spread {
+        Spread { percent, jitter }
+    }
+
+    #[test]
+    fn what_an_answer_asks_for_may_be_longer_than_the_schedule() {
+        let none = spread(0, Jitter::NONE);
+        for (scheduled_ms, least_ms, wait_ms) in
+            [(0, 0, 0), (10_000, 60_000, 60_000), (60_000, 10_000, 60_000)]
+        {
+            assert_eq!(retry_ms(scheduled_ms, least_ms, none, u64::MAX), wait_ms);
+        }
+    }
+
+    #[test]
+    fn jitter_adds_at_most_its_percentage_and_never_takes_away() {
+        for (percent, jitter, wait_ms) in [
+            (10, Jitter::NONE, 10_000),
+            (10, Jitter(u32::MAX / 2), 10_499),
+            (10, FULL, 11_000),
+            (0, FULL, 10_000),
+            (100, FULL, 20_000),
+        ] {
+            assert_eq!(retry_ms(10_000, 0, spread(percent, jitter), u64::MAX), wait_ms);
+        }
+        assert_eq!(retry_ms(u64::MAX, 0, spread(100, FULL), u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn jitter_takes_no_attempt_away_that_is_due_in_time_without_it() {
+        let full = spread(10, FULL);
+        for (wait_ms, left_ms, with_jitter_ms) in [
+            (HOUR_MS, u64::MAX, HOUR_MS + HOUR_MS / 10),
+            (600_000, 700_000, 660_000),
+            (600_000, 663_000, 660_000),
+            (600_000, 662_999, 659_999),
+            (600_000, 630_000, 627_000),
+            (600_000, 603_000, 600_000),
+            // Received in time only if the queue is fast.
+            (600_000, 602_999, 600_000),
+            (600_000, 600_001, 600_000),
+            // The delivery expires anyway.
+            (600_000, 600_000, 660_000),
+            (600_000, 0, 660_000),
+            (0, 1, 0),
+        ] {
+            assert_eq!(retry_ms(wait_ms, 0, full, left_ms), with_jitter_ms, "{wait_ms} {left_ms}");
+            assert_eq!(retry_ms(0, wait_ms, full, left_ms), with_jitter_ms, "{wait_ms} {left_ms}");
+        }
+    }
+
+    #[test]
+    fn storage_is_tried_after_10_s_1_min_5_min_and_then_every_5_min() {
+        let mut since_ms = 0;
+        let mut tries = Vec::new();
+        for _ in 0..6 {
+            since_ms += storage_ms(since_ms);
+            tries.push(since_ms / SECOND_MS);
+        }
+        assert_eq!(tries, [10, 60, 300, 600, 900, 1_200]);
+        assert_eq!(storage_ms(7_000), 3_000);
+    }
+
+    #[test]
+    fn a_message_is_sent_again_after_a_random_wait_that_doubles_until_the_tries_are_used_up() {
+        let half = Jitter(u32::MAX / 2 + 1);
+        for (tries, half_ms, longest_ms) in
+            [(1, 50, 100), (2, 100, 200), (3, 200, 400), (4, 400, 800), (5, 800, 1_600)]
+        {
+            assert_eq!(resend_ms(tries, Jitter::NONE), Some(0));
+            let waits = (resend_ms(tries, half), resend_ms(tries, FULL));
+            assert_eq!(waits, (Some(half_ms), Some(longest_ms)));
+        }
+        for tries in [0, SENDS_MAX, u32::MAX] {
+            assert_eq!(resend_ms(tries, FULL), None, "{tries}");
+        }
+    }
+}

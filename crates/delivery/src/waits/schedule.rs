@@ -1,0 +1,242 @@
+//! The schedule of a policy: the wait before retry `k`, 1 for the first.
+//!
+//! Separate because people write this part of a wait. [`super::retry_ms`] adds jitter and the wait that the last response asked
+//! for.
+
+use std::sync::Arc;
+
+/// The formula of the waits. `d` is the delay, `k` the number of the retry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
+    Linear {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·2^k: 2 4 8 16 32 s for PT1S (Knative, `backoffDelay*2^<numberOfRetries>`).
+    Exponential {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·(k−1): 0 1 2 3 4 s for PT1S (Knative's core dispatcher numbers from zero).
+    LinearFromZero {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·2^(k−1): 1 2 4 8 16 s for PT1S (Knative's core dispatcher).
+    ExponentialFromZero {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d, every time.
+    Constant {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// A list of waits; the last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
+    /// each).
+    Waits {
+        /// The waits in milliseconds; never empty.
+        waits_ms: Arc<[u64]>,
+    },
+    /// A list of times since the first attempt; past its end the last gap repeats (Event Grid
+    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). None is skipped.
+    Moments {
+        /// The times since the first attempt in milliseconds, rising; never empty.
+        moments_ms: Arc<[u64]>,
+    },
+}
+
+/// A kind and its optional cap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// The formula of the waits.
+    pub kind: Kind,
+    /// The longest wait of the schedule (`max`, `backoffMax`). It does not cap the wait that a response asks for.
+    pub max_ms: Option<u64>,
+}
+
+/// The times that a schedule depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    /// Start of the first attempt of this delivery.
+    pub first_attempt_ms: u64,
+    /// Time at which the outcome of the last attempt was known; the wait begins here.
+    pub outcome_ms: u64,
+}
+
+impl Schedule {
+    /// The wait before retry `k`, which is 1 or more, in milliseconds; before least waits and
+    /// jitter.
+    #[must_use]
+    pub fn wait_ms(&self, k: u32, moments: Moments) -> u64 {
+        let before = k.saturating_sub(1);
+        let wait = match &self.kind {
+            Kind::Linear { delay_ms } => delay_ms.saturating_mul(u64::from(k)),
+            Kind::Exponential { delay_ms } => doubled(*delay_ms, k),
+            Kind::LinearFromZero { delay_ms } => delay_ms.saturating_mul(u64::from(before)),
+            Kind::ExponentialFromZero { delay_ms } => doubled(*delay_ms, before),
+            Kind::Constant { delay_ms } => *delay_ms,
+            Kind::Waits { waits_ms } => nth_or_last(waits_ms, before),
+            Kind::Moments { moments_ms } => {
+                let due_ms = moments.first_attempt_ms.saturating_add(nth_moment(moments_ms, k));
+                due_ms.saturating_sub(moments.outcome_ms)
+            }
+        };
+        wait.min(self.max_ms.unwrap_or(u64::MAX))
+    }
+
+    /// The number of attempts that begin within a time, if each fails at once; not more than `at_most`. For a linear
+    /// PT15S and 14 days it is 402.
+    #[must_use]
+    pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
+        let mut now_ms = 0_u64;
+        for retry in 1..at_most {
+            let moments = Moments { first_attempt_ms: 0, outcome_ms: now_ms };
+            now_ms = now_ms.saturating_add(self.wait_ms(retry, moments));
+            if now_ms > time_ms {
+                return retry;
+            }
+        }
+        at_most
+    }
+}
+
+fn doubled(delay_ms: u64, times: u32) -> u64 {
+    // Zero stays zero, however often it is doubled.
+    2u64.checked_pow(times)
+        .map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
+}
+
+fn nth_or_last(list: &[u64], index: u32) -> u64 {
+    let index = usize::try_from(index).unwrap_or(usize::MAX).min(list.len().saturating_sub(1));
+    list.get(index).copied().unwrap_or(0)
+}
+
+/// The `k`-th time since the first attempt; past the end of the list the last gap repeats.
+fn nth_moment(moments_ms: &[u64], k: u32) -> u64 {
+    let last_ms = moments_ms.last().copied().unwrap_or(0);
+    let gap_ms = match moments_ms {
+        [.., before_ms, last_ms] => last_ms.saturating_sub(*before_ms),
+        _ => last_ms,
+    };
+    let length = u32::try_from(moments_ms.len()).unwrap_or(u32::MAX);
+    let beyond = k.saturating_sub(length);
+    if beyond == 0 {
+        nth_or_last(moments_ms, k.saturating_sub(1))
+    } else {
+        last_ms.saturating_add(gap_ms.saturating_mul(u64::from(beyond)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::duration::MINUTE_MS;
+
+    const START: Moments = Moments { first_attempt_ms: 1_000_000, outcome_ms: 1_000_000 };
+
+    fn waits(kind: Kind, retries: u32) -> Vec<u64> {
+        let schedule = Schedule { kind, max_ms: None };
+        (1..=retries).map(|k| schedule.wait_ms(k, START)).collect()
+    }
+
+    #[test]
+    fn the_worked_out_waits_of_the_knative_documents_hold() {
+        for (delay_ms, linear, exponential, linear_zero, exponential_zero) in [
+            (
+                1_000,
+                vec![1_000, 2_000, 3_000, 4_000, 5_000],
+                vec![2_000, 4_000, 8_000, 16_000, 32_000],
+                vec![0, 1_000, 2_000, 3_000, 4_000],
+                vec![1_000, 2_000, 4_000, 8_000, 16_000],
+            ),
+            (
+                200,
+                vec![200, 400, 600, 800],
+                vec![400, 800, 1_600, 3_200],
+                vec![0, 200, 400, 600],
+                vec![200, 400, 800, 1_600],
+            ),
+            (
+                2_500,
+                vec![2_500, 5_000, 7_500],
+                vec![5_000, 10_000, 20_000],
+                vec![0, 2_500, 5_000],
+                vec![2_500, 5_000, 10_000],
+            ),
+        ] {
+            let retries = u32::try_from(linear.len()).unwrap();
+            assert_eq!(waits(Kind::Linear { delay_ms }, retries), linear);
+            assert_eq!(waits(Kind::Exponential { delay_ms }, retries), exponential);
+            assert_eq!(waits(Kind::LinearFromZero { delay_ms }, retries), linear_zero);
+            assert_eq!(waits(Kind::ExponentialFromZero { delay_ms }, retries), exponential_zero);
+            assert_eq!(waits(Kind::Constant { delay_ms }, retries), vec![delay_ms; linear.len()]);
+        }
+    }
+
+    #[test]
+    fn attempts_are_counted_as_long_as_their_waits_fit() {
+        const DAYS_14_MS: u64 = 14 * 24 * 60 * MINUTE_MS;
+        for (kind, fitting) in [
+            (Kind::Linear { delay_ms: 15_000 }, 402),
+            (Kind::LinearFromZero { delay_ms: 15_000 }, 403),
+            // 2 + 4 + … + 2^19 s are 12.1 days.
+            (Kind::Exponential { delay_ms: 1_000 }, 20),
+            (Kind::ExponentialFromZero { delay_ms: 1_000 }, 21),
+            (Kind::Constant { delay_ms: 24 * 60 * MINUTE_MS }, 15),
+            (Kind::Constant { delay_ms: 0 }, 1_000),
+        ] {
+            let schedule = Schedule { kind, max_ms: None };
+            assert_eq!(schedule.attempts_within(DAYS_14_MS, 1_000), fitting, "{schedule:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_wait_of_a_list_repeats() {
+        assert_eq!(waits(Kind::Waits { waits_ms: [10, 30, 60].into() }, 5), [10, 30, 60, 60, 60]);
+    }
+
+    #[test]
+    fn past_the_last_moment_the_last_gap_repeats() {
+        let moments_ms: Arc<[u64]> = [10, 30, 60, 300, 600].into();
+        assert_eq!(
+            waits(Kind::Moments { moments_ms }, 8),
+            [10, 30, 60, 300, 600, 900, 1_200, 1_500]
+        );
+        assert_eq!(waits(Kind::Moments { moments_ms: [7].into() }, 3), [7, 14, 21]);
+    }
+
+    #[test]
+    fn a_scheduled_time_that_has_passed_is_due_at_once_and_not_skipped() {
+        let schedule =
+            Schedule { kind: Kind::Moments { moments_ms: [10, 30].into() }, max_ms: None };
+        let late = Moments { first_attempt_ms: 1_000, outcome_ms: 1_020 };
+        assert_eq!(schedule.wait_ms(1, late), 0);
+        assert_eq!(schedule.wait_ms(2, late), 10);
+    }
+
+    #[test]
+    fn the_cap_bounds_the_schedule() {
+        let schedule =
+            Schedule { kind: Kind::Exponential { delay_ms: 1_000 }, max_ms: Some(10_000) };
+        assert_eq!(
+            [1, 3, 4, 9].map(|k| schedule.wait_ms(k, START)),
+            [2_000, 8_000, 10_000, 10_000]
+        );
+    }
+
+    #[test]
+    fn no_arithmetic_overflows() {
+        for kind in [
+            Kind::Linear { delay_ms: u64::MAX },
+            Kind::Exponential { delay_ms: 2 },
+            Kind::ExponentialFromZero { delay_ms: u64::MAX },
+            Kind::Moments { moments_ms: [u64::MAX - 1, u64::MAX].into() },
+        ] {
+            let schedule = Schedule { kind, max_ms: None };
+            let wait_ms = schedule.wait_ms(u32::MAX, START);
+            assert!(wait_ms > u64::MAX / 2, "{schedule:?}");
+        }
+    }
+}

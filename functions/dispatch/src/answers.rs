@@ -1,0 +1,101 @@
+//! Carries out the answers of the gates; no other module does.
+
+use adapters::telemetry;
+use delivery::delivery::WaitReason;
+use delivery::machine::step::{self, End};
+use delivery::ports::{DispatchPorts, QueueName};
+use delivery::subscription::Subscription;
+use futures::FutureExt as _;
+use futures::future::join_all;
+
+use crate::destination::Answer;
+use crate::dispatch::Dispatch;
+use crate::invocation::Invocation;
+use crate::progress::{InFlightDelivery, Unfinished};
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Re-enqueues or ends deliveries with a closed gate. Returns those that wait in place, for less than `in_place_ms`.
+    pub(crate) async fn carry_out(
+        &self,
+        refused: Vec<(InFlightDelivery, Answer)>,
+        subscription: &Subscription,
+        in_place_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Vec<InFlightDelivery> {
+        let (mut soon, mut leaving, mut slow) = (Vec::new(), Vec::new(), Vec::new());
+        let now_ms = self.ports.now_ms();
+        for (mut in_flight, answer) in refused {
+            match answer {
+                Answer::Open => soon.push(in_flight),
+                Answer::Wait { until_ms, why } => {
+                    in_flight.delivery.wait(why, now_ms, until_ms);
+                    let wait_ms = until_ms.saturating_sub(now_ms);
+                    if waits_in_place(why, wait_ms, in_place_ms) {
+                        soon.push(in_flight);
+                        continue;
+                    }
+                    if why != WaitReason::NotDue {
+                        telemetry::held(&in_flight.delivery, why, wait_ms);
+                    }
+                    leaving.push(Unfinished { in_flight, end: End::Retry { wait_ms } });
+                }
+                Answer::Slow => slow.push(in_flight),
+                Answer::End { reason } => {
+                    let end = step::end_without_success(
+                        &in_flight.delivery,
+                        subscription,
+                        reason,
+                        now_ms,
+                    );
+                    leaving.push(Unfinished { in_flight, end });
+                }
+            }
+        }
+        self.endings.finish_all(of, leaving).await;
+        self.move_to_slow_lane(slow, of).await;
+        soon
+    }
+
+    /// Sends deliveries to the lane without an attempt.
+    async fn move_to_slow_lane(&self, slow: Vec<InFlightDelivery>, of: &Invocation<'_>) {
+        if slow.is_empty() {
+            return;
+        }
+        let moved = slow.iter().map(|in_flight| {
+            telemetry::held(&in_flight.delivery, WaitReason::Slow, 0);
+            self.endings.requeue(of, in_flight, QueueName::Slow, 0)
+        });
+        join_all(moved).boxed().await;
+    }
+
+    /// Publishes the events of deliveries whose destination is a topic.
+    pub(crate) async fn forward_all(&self, due: Vec<InFlightDelivery>, of: &Invocation<'_>) {
+        for in_flight in due {
+            let Some(topic) = in_flight.subscription.destination.topic() else { continue };
+            self.endings.forward(of, &in_flight, &topic).boxed().await;
+        }
+    }
+}
+
+/// True if a delivery waits in place, because that is cheaper than a message.
+fn waits_in_place(why: WaitReason, wait_ms: u64, in_place_ms: u64) -> bool {
+    match why {
+        WaitReason::NotDue | WaitReason::RetryAfter | WaitReason::Probation => {
+            wait_ms < in_place_ms
+        }
+        // At one request a second, the next slot is a whole second away.
+        WaitReason::Slot => wait_ms <= in_place_ms,
+        // Their gates have waited in place already, or are asked again only later.
+        WaitReason::Paused
+        | WaitReason::Disabled
+        | WaitReason::Slow
+        | WaitReason::InFlight
+        | WaitReason::Consent
+        | WaitReason::ConsentRate
+        | WaitReason::NoSlot
+        | WaitReason::Away
+        | WaitReason::Turn
+        | WaitReason::NoTurn
+        | WaitReason::Time => false,
+    }
+}

@@ -1,0 +1,89 @@
+//! The secrets, the token and the signing credentials of a request, if the deployment's policy allows them for its destination.
+//!
+//! The policy is that of the newest subscriptions in this process, and not that of the invocation. In a catalogue, the author of
+//! a subscription may differ from the author of the policy, and an invocation may have begun before a new policy. A forbidden
+//! secret is a failed attempt, like an unreadable one or a failed request for a token: an operator can repair each.
+
+use std::sync::Arc;
+
+use adapters::tokens::{TokenPorts, Tokens};
+use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
+use delivery::ports::SubscriptionSource;
+use delivery::subscription::secret::Keyring;
+use delivery::subscription::{Destination, Subscription};
+
+use crate::deadline::Deadline;
+
+/// The credentials of requests, with cached tokens.
+#[derive(Debug)]
+pub(crate) struct Credentials<P> {
+    ports: Arc<P>,
+    tokens: Tokens,
+}
+
+impl<P: TokenPorts + SubscriptionSource> Credentials<P> {
+    pub(crate) fn new(ports: Arc<P>) -> Self {
+        Self { ports, tokens: Tokens::default() }
+    }
+
+    /// The secrets, the token and the credentials for requests to a destination.
+    ///
+    /// # Errors
+    /// [`Unsendable::Unready`] when the policy forbids one of them, or one is unavailable.
+    pub(crate) async fn keyring(
+        &self,
+        destination: &Destination,
+        deadline: &Deadline,
+    ) -> Result<Keyring, Unsendable> {
+        let looked_up = deadline.in_time(&*self.ports, Box::pin(self.look_up(destination))).await;
+        looked_up.unwrap_or_else(|| {
+            Err(Unsendable::Unready("secrets, or a token, could not be had in time".to_owned()))
+        })
+    }
+
+    async fn look_up(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
+        self.check_policy(destination).await?;
+        let keyring = self.tokens.keyring(&*self.ports, destination).await;
+        keyring.map_err(Unsendable::Unready)
+    }
+
+    async fn check_policy(&self, destination: &Destination) -> Result<(), Unsendable> {
+        let newest = self.ports.current().await.map_err(|problem| {
+            Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
+        })?;
+        match newest.settings().secrets.refusal_for(destination) {
+            Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// These secrets with another token, if the destination refused the token and another one is available.
+    ///
+    /// # Errors
+    /// [`Unsendable::Unready`] when the request for a token fails.
+    pub(crate) async fn keyring_after(
+        &self,
+        exchange: &Exchange,
+        keyring: &Keyring,
+        subscription: &Subscription,
+        until_ms: u64,
+        deadline: &Deadline,
+    ) -> Result<Option<Keyring>, Unsendable> {
+        if exchange.outcome(&subscription.retry) != Outcome::Unauthorized {
+            return Ok(None);
+        }
+        let ports = &*self.ports;
+        let renewed = async {
+            // The time limit of the token includes the read of the policy.
+            self.check_policy(&subscription.destination).await?;
+            let timeout_ms = until_ms.saturating_sub(ports.now_ms());
+            let after =
+                self.tokens.keyring_after(ports, exchange, keyring, subscription, timeout_ms);
+            after.await.map_err(Unsendable::Unready)
+        };
+        let renewed = deadline.in_time(ports, renewed).await;
+        renewed.unwrap_or_else(|| {
+            Err(Unsendable::Unready("no token could be fetched in time".to_owned()))
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! The gate of the credentials: the secrets of a request, and its token. The server of a token is a destination of its own.
+//!
+//! After the gate of consent, which may replace the token; before those of rate and concurrency, so that no delivery holds a slot
+//! or a permit while it waits for a token.
+
+use std::sync::Arc;
+
+use adapters::telemetry;
+use delivery::delivery::health::shared::Attempted;
+use delivery::delivery::outcome::Unsendable;
+use delivery::subscription::secret::Keyring;
+use futures::FutureExt as _;
+
+use super::answer::Answer;
+use super::gates::same_for_all;
+use super::passage::Passage;
+use super::{Destinations, GatePorts};
+use crate::invocation::Invocation;
+use crate::message::fits_a_message;
+use crate::progress::InFlightDelivery;
+
+impl<P: GatePorts> Destinations<P> {
+    /// Waits for the credentials of the request. Once nothing else of the invocation is left to do, the deliveries move to the
+    /// slow lane.
+    pub(super) async fn ask_credentials(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let needs_them = passage.is_own && passage.subscription.destination.needs_keyring();
+        if !needs_them || passage.keyring.is_some() {
+            return None;
+        }
+        let started_ms = self.now_ms();
+        passage.keyring = self.wait_for_keyring(due, passage, of).boxed().await;
+        let is_left = passage.keyring.is_none();
+        passage.has_waited |= self.now_ms() > started_ms;
+        self.note_credentials(passage, started_ms, is_left);
+        if is_left { same_for_all(due, Answer::Slow) } else { None }
+    }
+
+    /// The credentials; `None` if the deliveries move to the slow lane instead.
+    async fn wait_for_keyring(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Result<Keyring, Unsendable>> {
+        let subscription = Arc::clone(&passage.subscription);
+        let destination = &subscription.destination;
+        let mut work = Box::pin(self.credentials.keyring(destination, of.deadline));
+        let may_move = destination.slow_after_ms < destination.response_timeout_ms
+            && self.slow_lane.may_move(of.queue, due.len(), self.now_ms())
+            && due.iter().all(|one| fits_a_message(&one.delivery));
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = self.ports.sleep(destination.slow_after_ms), if may_move => {}
+        }
+        // While other work is under way, waiting delays nothing.
+        let _pause = of.active_work.pause();
+        tokio::select! {
+            biased;
+            done = &mut work => Some(done),
+            () = of.active_work.none_left() => None,
+        }
+    }
+
+    /// Records the duration of the credentials of a request from this time on. It shows if the server of their token is slow; the
+    /// destination is not involved.
+    fn note_credentials(&self, passage: &Passage, started_ms: u64, is_left: bool) {
+        let (Some(server), now_ms) = (&passage.token_server, self.now_ms()) else { return };
+        let took_ms = now_ms.saturating_sub(started_ms);
+        if took_ms == 0 {
+            // This process had the token, so its server was not asked.
+            return;
+        }
+        let is_slow = is_left || took_ms > passage.subscription.destination.slow_after_ms;
+        let mut state = server.state();
+        let found = match is_slow {
+            true => state.slowness.note_slow(now_ms),
+            false => state.slowness.note_in_time(now_ms),
+        };
+        let Some(found) = found else { return };
+        let findings = state.findings(server, &passage.subscription);
+        findings.slow = Some((found, now_ms));
+        if is_slow {
+            findings.add_attempt(Attempted::abandoned(started_ms, now_ms));
+        }
+        drop(state);
+        server.note_unshared();
+        telemetry::slow_destination(&passage.subscription.name, server.address(), found);
+    }
+}

@@ -1,0 +1,158 @@
+//! The gates between a delivery and its destination, in their order.
+//!
+//! Each gate answers for every delivery of one request. The first closed gate decides; the later ones are not asked. After a gate
+//! kept deliveries waiting in place, all gates are asked again, because the earlier answers may be out of date. Granted permits
+//! stay in the [`Passage`], so no gate gives them twice.
+
+use delivery::delivery::WaitReason;
+use delivery::machine::step::{self, Arrival};
+use delivery::time::duration::SECOND_MS;
+
+use super::answer::{Answer, Asked};
+use super::passage::Passage;
+use super::{Destinations, GatePorts};
+use crate::invocation::Invocation;
+use crate::progress::InFlightDelivery;
+
+/// A wait ends this long before the time to live of its delivery, so that an attempt is still made: the queue may be late.
+const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Does this process have room for one more request?
+    InFlight,
+    /// Is the attempt due, and within the limits of the policy?
+    Due,
+    /// Is the destination disabled?
+    Disabled,
+    /// Did it ask for a pause by `Retry-After`?
+    RetryAfter,
+    /// Does it keep failing?
+    Probation,
+    /// Is it slow to respond?
+    Slow,
+    /// Has it consented, and to how many requests?
+    Consent,
+    /// Are the credentials of the request available?
+    Credentials,
+    /// Does its rate have room: `maxPerSecond`, or that of a recovery?
+    Rate,
+    /// Do all functions together make fewer requests at once than `maxConcurrency`?
+    Concurrency,
+}
+
+impl Gate {
+    /// All gates, in their order.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::InFlight,
+        Self::Due,
+        Self::Disabled,
+        Self::RetryAfter,
+        Self::Probation,
+        Self::Slow,
+        Self::Consent,
+        Self::Credentials,
+        Self::Rate,
+        Self::Concurrency,
+    ];
+    /// The gates before a topic, which gets no request.
+    const BEFORE_A_TOPIC: &[Self] = &[Self::InFlight, Self::Due];
+}
+
+impl<P: GatePorts> Destinations<P> {
+    /// Asks the gates for the deliveries of one request, which share a subscription and a target.
+    pub(crate) async fn ask(
+        &self,
+        waiting: Vec<InFlightDelivery>,
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Asked {
+        let gates = if passage.leads_to_a_topic() { Gate::BEFORE_A_TOPIC } else { &Gate::ALL };
+        let mut asked = Asked { due: waiting, refused: Vec::new() };
+        loop {
+            for gate in gates {
+                if let Some(answers) = self.ask_gate(*gate, &asked.due, passage, of).await {
+                    asked.sort_out(answers);
+                }
+                if asked.due.is_empty() {
+                    passage.give_back();
+                    return asked;
+                }
+            }
+            if !passage.take_has_waited() {
+                return asked;
+            }
+        }
+    }
+
+    /// The answer of a gate for each delivery; `None` if it is open for all.
+    async fn ask_gate(
+        &self,
+        gate: Gate,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        // Boxed: most destinations have no such limit, and the futures are large.
+        match gate {
+            Gate::InFlight => self.enter(due, passage, of).await,
+            Gate::Due => due_now(due, passage, self.now_ms()),
+            Gate::Disabled => self.ask_switch(due, passage, of).await,
+            Gate::RetryAfter => self.ask_requested_wait(due, passage, of),
+            Gate::Probation => self.ask_probation(due, passage, of).await,
+            Gate::Slow => self.ask_slow_lane(due, passage, of),
+            Gate::Consent => self.ask_consent(due, passage, of).await,
+            Gate::Credentials => self.ask_credentials(due, passage, of).await,
+            Gate::Rate => self.ask_rate(due, passage, of).await,
+            Gate::Concurrency => self.ask_concurrency(due, passage, of).await,
+        }
+    }
+}
+
+/// Checks that each is due and within the limits of its policy.
+fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
+    let answer =
+        |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
+            Arrival::Attempt | Arrival::Forward(_) => Answer::Open,
+            Arrival::NotDue { wait_ms } => wait(wait_ms, WaitReason::NotDue, now_ms),
+            Arrival::Paused { wait_ms } => wait(wait_ms, WaitReason::Paused, now_ms),
+            Arrival::Expired(reason) => Answer::End { reason },
+        };
+    unless_open(due.iter().map(answer))
+}
+
+/// A wait that begins now.
+pub(super) fn wait(wait_ms: u64, why: WaitReason, now_ms: u64) -> Answer {
+    Answer::Wait { until_ms: now_ms.saturating_add(wait_ms), why }
+}
+
+/// The longest wait after which a delivery can still be attempted.
+pub(super) fn longest_wait_ms(one: &InFlightDelivery, passage: &Passage, now_ms: u64) -> u64 {
+    let left_ms = step::left_to_live_ms(&one.delivery, &passage.subscription.retry, now_ms);
+    left_ms.saturating_sub(LAST_ATTEMPT_MS)
+}
+
+/// The answers; `None` if all are open.
+pub(super) fn unless_open(answers: impl Iterator<Item = Answer>) -> Option<Vec<Answer>> {
+    let answers: Vec<Answer> = answers.collect();
+    answers.iter().any(|answer| *answer != Answer::Open).then_some(answers)
+}
+
+/// This answer for each delivery.
+pub(super) fn same_for_all(due: &[InFlightDelivery], answer: Answer) -> Option<Vec<Answer>> {
+    Some(vec![answer; due.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gate;
+
+    #[test]
+    fn architecture_md_has_the_gates_in_their_order() {
+        let page = include_str!("../../../../ARCHITECTURE.md");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| gate | question |"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with("| `"));
+        let named: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(named, Gate::ALL.map(|gate| format!("{gate:?}")));
+    }
+}

@@ -1,0 +1,405 @@
+//! Limits the concurrent requests of this process, to each destination and in total.
+//!
+//! A destination that hangs uses up its own room only: a delivery that waits for room at its destination holds none of the total.
+//! An overloaded destination gets less room (`health::adaptive`). A delivery without room there soon waits as a message, so that
+//! it does not block its invocation.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use delivery::delivery::WaitReason;
+use delivery::delivery::health::adaptive::Observed;
+use delivery::delivery::outcome::Exchange;
+use delivery::subscription::Subscription;
+use delivery::waits;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::answer::Answer;
+use super::gates::{unless_open, wait};
+use super::known::{Destination, State};
+use super::passage::Passage;
+use super::{Destinations, GatePorts, can_wait};
+use crate::invocation::Invocation;
+use crate::message::APART_MAX;
+use crate::progress::InFlightDelivery;
+
+/// Limit of concurrent requests of one process, to all destinations together. Each is an open socket, and a function has 1,024
+/// file descriptors. Idle connections have some as well, for a while (`adapters::http`). With ten full limits just before there
+/// may be none left. Then connections fail and are retried by their policy.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const REQUESTS_AT_ONCE: usize = 500;
+/// Events of this size count as one more request, so that those of 500 requests stay below 32 MiB.
+const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
+
+/// The room of a process for requests to all destinations.
+#[derive(Debug, Clone)]
+pub(super) struct TotalRoom(Arc<Semaphore>);
+
+impl Default for TotalRoom {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(REQUESTS_AT_ONCE)))
+    }
+}
+
+impl TotalRoom {
+    /// Waits for the room of a request with events of this size.
+    async fn enter(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
+        let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        // It is never closed; if it were, requests would not be limited.
+        Arc::clone(&self.0).acquire_many_owned(requests).await.ok()
+    }
+
+    /// True if no request can be made to any destination.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.available_permits() == 0
+    }
+}
+
+/// The room of one destination in this process.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    room: Arc<Semaphore>,
+    size: Mutex<Size>,
+    /// Notifies waiting deliveries that the limit changed.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Size {
+    /// The highest limit of its subscriptions.
+    ceiling: u32,
+    /// Room for requests: the ceiling, unless the destination is overloaded.
+    limit: u32,
+    /// Requests under way.
+    in_use: u32,
+    /// Requests under way above the limit: their room is not used again.
+    above: u32,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { room: Arc::new(Semaphore::new(0)), size: Mutex::default(), changed: Notify::new() }
+    }
+}
+
+impl InFlight {
+    fn size(&self) -> MutexGuard<'_, Size> {
+        self.size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Raises the ceiling to the limit of a subscription.
+    fn raise_ceiling(&self, ceiling: u32) {
+        let mut size = self.size();
+        if ceiling > size.ceiling {
+            let is_whole = size.limit == size.ceiling;
+            size.ceiling = ceiling;
+            if is_whole {
+                self.set_limit(&mut size, ceiling);
+            }
+        }
+    }
+
+    /// Sets the limit; `None` for the ceiling.
+    fn limit_to(&self, limit: Option<u32>) {
+        let mut size = self.size();
+        let limit = limit.map_or(size.ceiling, |limit| limit.min(size.ceiling));
+        if limit != size.limit {
+            self.set_limit(&mut size, limit);
+            self.changed.notify_waiters();
+        }
+    }
+
+    fn set_limit(&self, size: &mut Size, limit: u32) {
+        let added = limit.saturating_sub(size.limit);
+        let removed = size.limit.saturating_sub(limit);
+        let returned = added.min(size.above);
+        size.above -= returned;
+        self.room.add_permits((added - returned) as usize);
+        let forgotten = self.room.forget_permits(removed as usize);
+        size.above += removed - u32::try_from(forgotten).unwrap_or(removed);
+        size.limit = limit;
+    }
+
+    fn is_limited(&self) -> bool {
+        let size = self.size();
+        size.limit < size.ceiling
+    }
+
+    /// Requests under way.
+    fn in_use(&self) -> u32 {
+        self.size().in_use
+    }
+
+    /// Waits until the destination is overloaded.
+    async fn limited(&self) {
+        loop {
+            // Register before reading the limit (see `Notify::notified`), or a change is lost.
+            let changed = self.changed.notified();
+            if self.is_limited() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// The room of a request, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlightPermits {
+    _of_total: Option<OwnedSemaphorePermit>,
+    _of_destination: Option<Room>,
+}
+
+/// The room of one request at its destination.
+#[derive(Debug)]
+struct Room {
+    of: Arc<InFlight>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    async fn enter(of: &Arc<InFlight>) -> Self {
+        let permit = Arc::clone(&of.room).acquire_owned().await.ok();
+        of.size().in_use += 1;
+        Self { of: Arc::clone(of), permit }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut size = self.of.size();
+        size.in_use = size.in_use.saturating_sub(1);
+        if size.above > 0 {
+            size.above -= 1;
+            self.permit.take().into_iter().for_each(OwnedSemaphorePermit::forget);
+        }
+    }
+}
+
+impl<P: GatePorts> Destinations<P> {
+    /// Waits for room in this process. A delivery of an overloaded destination without room in time waits as a message.
+    pub(super) async fn enter(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        if passage.in_flight.is_some() {
+            return None;
+        }
+        let in_flight = Arc::clone(in_flight_of(passage));
+        in_flight.raise_ceiling(most_at_once(passage));
+        let can_leave = due.len() <= APART_MAX && can_wait(due, of);
+        let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
+        // Slow destinations must not delay the invocation only because other deliveries wait for their turn.
+        let pause = of.active_work.pause();
+        let patience = self.patience(passage, of);
+        let entered = async {
+            let of_destination = tokio::select! {
+                biased;
+                room = Room::enter(&in_flight) => Some(room),
+                // One request above the limit is better than a dead letter.
+                () = self.patience(passage, of), if !can_leave => None,
+            };
+            // In this order: otherwise a destination that hangs would hold room of the total.
+            let of_total = self.total.enter(bytes).await;
+            InFlightPermits { _of_total: of_total, _of_destination: of_destination }
+        };
+        let entered = tokio::select! {
+            biased;
+            entered = entered => Some(entered),
+            () = patience, if can_leave => None,
+        };
+        drop(pause);
+        passage.in_flight = entered;
+        match passage.in_flight {
+            Some(_) => None,
+            None => unless_open(due.iter().map(|one| without_room(one, self.now_ms()))),
+        }
+    }
+
+    /// Ends when a delivery must no longer wait in place for room. That time begins once the destination is overloaded.
+    async fn patience(&self, passage: &Passage, of: &Invocation<'_>) {
+        in_flight_of(passage).limited().await;
+        let left_ms = of.deadline.stops_ms().saturating_sub(self.now_ms());
+        let slow_after_ms = passage.subscription.destination.slow_after_ms;
+        self.ports.sleep(slow_after_ms.min(left_ms)).await;
+    }
+}
+
+/// A delivery without room waits a second longer each time.
+fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
+    let delivery = &one.delivery;
+    if now_ms < delivery.due_ms {
+        return wait(delivery.due_ms - now_ms, WaitReason::NotDue, now_ms);
+    }
+    let wait_ms = waits::no_time_ms(delivery.hold.turns.saturating_add(1));
+    wait(wait_ms, WaitReason::InFlight, now_ms)
+}
+
+impl Destination {
+    /// Adapts the limit to the result of an attempt.
+    pub(super) fn note_load(
+        &self,
+        state: &mut State,
+        subscription: &Subscription,
+        exchange: &Exchange,
+    ) {
+        let outcome = exchange.outcome(&subscription.retry);
+        let (started_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
+        let ceiling = ceiling_of(subscription);
+        let under_way = self.in_flight.in_use().saturating_add(self.counted.in_use());
+        state.adaptive.note(Observed { outcome, started_ms, ended_ms, under_way, ceiling });
+        // Independent of the subscription's ceiling, because all subscriptions share the rooms.
+        let limit = state.adaptive.limit(u32::MAX);
+        self.in_flight.limit_to(limit);
+        self.counted.limit_to(limit);
+    }
+}
+
+/// The most requests at once that a subscription allows. At least one, or its deliveries would wait for ever.
+fn ceiling_of(subscription: &Subscription) -> u32 {
+    subscription.destination.max_concurrency.most.max(1)
+}
+
+/// The room for this request. Requests that the table counts have their own room, which is larger.
+fn in_flight_of(passage: &Passage) -> &Arc<InFlight> {
+    let is_counted = passage.is_own && passage.subscription.destination.max_concurrency.is_shared;
+    if is_counted { &passage.destination.counted } else { &passage.destination.in_flight }
+}
+
+/// The most requests that this process makes at once. Where all processes share a limit, the table limits the requests, and one
+/// request to the table is for all that wait here.
+fn most_at_once(passage: &Passage) -> u32 {
+    let concurrency = passage.subscription.destination.max_concurrency;
+    match (passage.is_own, concurrency.is_shared) {
+        (true, false) => ceiling_of(&passage.subscription),
+        (true, true) => u32::try_from(REQUESTS_AT_ONCE).unwrap_or(u32::MAX),
+        (false, _) => delivery::subscription::Concurrency::DEFAULT.most,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
+    use futures::FutureExt as _;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Room for so many requests.
+    fn room_for(ceiling: u32) -> Arc<InFlight> {
+        let in_flight = Arc::new(InFlight::default());
+        in_flight.raise_ceiling(ceiling);
+        in_flight
+    }
+
+    /// All rooms that are free at once.
+    fn entered(of: &Arc<InFlight>) -> Vec<Room> {
+        std::iter::from_fn(|| Room::enter(of).now_or_never()).collect()
+    }
+
+    #[test]
+    fn a_destination_has_room_up_to_the_highest_ceiling_of_its_subscriptions() {
+        let in_flight = room_for(2);
+        let rooms = entered(&in_flight);
+        assert_eq!((rooms.len(), in_flight.in_use()), (2, 2));
+        in_flight.raise_ceiling(3);
+        in_flight.raise_ceiling(1);
+        assert_eq!(entered(&in_flight).len(), 1);
+        drop(rooms);
+        assert_eq!(entered(&in_flight).len(), 3);
+        assert_eq!(in_flight.in_use(), 0);
+    }
+
+    #[test]
+    fn a_lower_limit_counts_as_soon_as_requests_end_and_a_higher_one_at_once() {
+        let in_flight = room_for(4);
+        let mut rooms = entered(&in_flight);
+        in_flight.limit_to(Some(1));
+        for left in (0..4).rev() {
+            rooms.pop();
+            assert_eq!(entered(&in_flight).len(), usize::from(left == 0), "{left}");
+        }
+        in_flight.limit_to(Some(3));
+        assert_eq!(entered(&in_flight).len(), 3);
+        in_flight.limit_to(None);
+        assert_eq!(entered(&in_flight).len(), 4);
+    }
+
+    #[test]
+    fn a_limit_that_falls_and_rises_while_requests_are_under_way_loses_no_room() {
+        let in_flight = room_for(10);
+        let rooms = entered(&in_flight);
+        for limit in [Some(5), Some(1), Some(4), None, Some(2), None] {
+            in_flight.limit_to(limit);
+        }
+        assert!(entered(&in_flight).is_empty());
+        drop(rooms);
+        assert_eq!(entered(&in_flight).len(), 10);
+    }
+
+    #[test]
+    fn whoever_waits_longest_gets_the_room_that_is_free() {
+        let in_flight = room_for(1);
+        let rooms = entered(&in_flight);
+        let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(Room::enter(&in_flight))).collect();
+        assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+        drop(rooms);
+        assert!(waiting[1].as_mut().now_or_never().is_none());
+        assert!(waiting[0].as_mut().now_or_never().is_some());
+    }
+
+    proptest! {
+        /// Requests enter, give up and end while the limit changes. Some are not polled for a while after room is free.
+        #[test]
+        fn no_room_is_lost_and_nobody_waits_beside_it(
+            steps in prop::collection::vec((0..6_usize, 0..8_usize, any::<bool>()), 1..200),
+        ) {
+            type Entering = Pin<Box<dyn Future<Output = Room>>>;
+            let in_flight = room_for(5);
+            let (mut waiting, mut rooms) = (Vec::<Entering>::new(), Vec::<Room>::new());
+            for (step, number, is_polled) in steps {
+                match step {
+                    0 | 1 => {
+                        let in_flight = Arc::clone(&in_flight);
+                        waiting.push(Box::pin(async move { Room::enter(&in_flight).await }));
+                    }
+                    2 if number < waiting.len() => drop(waiting.remove(number)),
+                    3 if number < rooms.len() => drop(rooms.remove(number)),
+                    4 => in_flight.limit_to(u32::try_from(1 + number % 5).ok()),
+                    _ => {}
+                }
+                if is_polled {
+                    let mut context = Context::from_waker(Waker::noop());
+                    waiting.retain_mut(|one| match one.as_mut().poll(&mut context) {
+                        std::task::Poll::Ready(room) => {
+                            rooms.push(room);
+                            false
+                        }
+                        std::task::Poll::Pending => true,
+                    });
+                    let limit = in_flight.size().limit as usize;
+                    prop_assert!(waiting.is_empty() || rooms.len() >= limit, "beside {limit}");
+                }
+            }
+            drop((waiting, rooms));
+            in_flight.limit_to(None);
+            prop_assert_eq!(entered(&in_flight).len(), 5);
+        }
+    }
+
+    #[test]
+    fn large_events_use_up_the_total_sooner() {
+        let total = TotalRoom::default();
+        let large = || total.enter(1_048_576).now_or_never().flatten();
+        let held: Vec<_> = std::iter::from_fn(large).collect();
+        assert_eq!(held.len(), REQUESTS_AT_ONCE / 17);
+        drop(held);
+        // Larger than any event; the room must still be granted.
+        let all = total.enter(usize::MAX).now_or_never();
+        assert!(all.is_some() && total.is_full());
+    }
+}

@@ -1,0 +1,247 @@
+//! The destinations in the memory of this process: one value for each namespace and address, over many invocations.
+//!
+//! Replies and sinks have addresses of their own, so they are destinations of their own. There are at most [`KNOWN_MAX`] values.
+//! The least recently used value is dropped first, and its health is lost.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use delivery::delivery::DeliveryTarget;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::adaptive::AdaptiveLimit;
+use delivery::delivery::health::probation::Failures;
+use delivery::delivery::health::retry_after::RequestedWait;
+use delivery::delivery::health::shared::Findings;
+use delivery::delivery::health::slow::Slowness;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{ReplyTo, Subscription, addressed};
+use delivery::table::Report;
+use lru::LruCache;
+use url::Url;
+
+use super::consent::ConsentGates;
+use super::in_flight::InFlight;
+use super::permits::OwnPermits;
+use super::recovering;
+use super::slots::OwnSlots;
+
+/// Limit of destinations in the memory of a process.
+const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
+
+/// A destination in the memory of this process.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    pub(crate) key: DestinationKey,
+    pub(super) namespace: String,
+    /// The address without credentials and query, after the first delivery.
+    address: OnceLock<String>,
+    state: Mutex<State>,
+    /// Requests of this process that are under way.
+    pub(super) in_flight: Arc<InFlight>,
+    /// Requests that the table counts as well (`maxConcurrency`).
+    pub(super) counted: Arc<InFlight>,
+    /// The unused slots of this process, of its rate and of its recovery.
+    pub(super) slots: OwnSlots,
+    pub(super) recovery: OwnSlots,
+    /// The permits of this process for its requests.
+    pub(super) permits: Arc<OwnPermits>,
+    /// The validations of its endpoint.
+    pub(super) consents: ConsentGates,
+    unshared: Arc<Unshared>,
+}
+
+/// The health of a destination in this process.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) failures: Failures,
+    pub(crate) slowness: Slowness,
+    pub(crate) requested_wait: RequestedWait,
+    pub(crate) adaptive: AdaptiveLimit,
+    /// The recovery from an outage, and the unreported results.
+    pub(crate) recovering: Option<Report>,
+    /// Findings that other processes do not have yet.
+    pub(crate) findings: Option<Findings>,
+    /// Time of the last publication of its row of failures.
+    pub(crate) row_told_ms: Option<u64>,
+}
+
+/// Destinations with findings that other processes do not have yet. One destination may have two values: the first was dropped
+/// from the known destinations during a request.
+#[derive(Debug, Default)]
+struct Unshared(Mutex<BTreeMap<(DestinationKey, usize), Arc<Destination>>>);
+
+/// All destinations in the memory of this process.
+#[derive(Debug)]
+pub(crate) struct KnownDestinations {
+    known: Mutex<LruCache<DestinationKey, Arc<Destination>>>,
+    unshared: Arc<Unshared>,
+}
+
+impl Default for KnownDestinations {
+    fn default() -> Self {
+        Self { known: Mutex::new(LruCache::new(KNOWN_MAX)), unshared: Arc::default() }
+    }
+}
+
+impl KnownDestinations {
+    /// The destination of this target of a subscription.
+    pub(super) fn of_target(
+        &self,
+        subscription: &Subscription,
+        target: &DeliveryTarget,
+    ) -> Arc<Destination> {
+        let key = DestinationKey::of_target(subscription, target);
+        let destination = self.get(key, &subscription.name.topic.namespace);
+        destination.address.get_or_init(|| display(subscription, target));
+        destination
+    }
+
+    /// The destination with this address, in the namespace of a subscription.
+    pub(super) fn of_address(&self, name: &SubscriptionName, url: &Url) -> Arc<Destination> {
+        let namespace = &name.topic.namespace;
+        let destination = self.get(DestinationKey::of(namespace, url), namespace);
+        destination.address.get_or_init(|| addressed(url, false));
+        destination
+    }
+
+    /// The destination with this key; a new value if there is none.
+    pub(crate) fn get(&self, key: DestinationKey, namespace: &str) -> Arc<Destination> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Destination::new(key, namespace, &self.unshared));
+        Arc::clone(known.get_or_insert(key, new))
+    }
+
+    /// The destination with this key, if there is a value. The look-up does not count as use.
+    pub(crate) fn find(&self, key: DestinationKey) -> Option<Arc<Destination>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.peek(&key).map(Arc::clone)
+    }
+
+    /// Removes and returns the destinations with findings that other processes do not have yet.
+    pub(crate) fn take_unshared(&self) -> Vec<Arc<Destination>> {
+        std::mem::take(&mut *self.unshared.lock()).into_values().collect()
+    }
+}
+
+impl Unshared {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(DestinationKey, usize), Arc<Destination>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Destination {
+    fn new(key: DestinationKey, namespace: &str, unshared: &Arc<Unshared>) -> Self {
+        Self {
+            key,
+            namespace: namespace.to_owned(),
+            address: OnceLock::new(),
+            state: Mutex::default(),
+            in_flight: Arc::default(),
+            counted: Arc::default(),
+            slots: OwnSlots::default(),
+            recovery: OwnSlots::default(),
+            permits: Arc::default(),
+            consents: ConsentGates::default(),
+            unshared: Arc::clone(unshared),
+        }
+    }
+
+    /// Without credentials and query.
+    pub(super) fn address(&self) -> &str {
+        self.address.get().map_or("", String::as_str)
+    }
+
+    /// Health as this process has observed it. The guard must not be held across an `await`.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers its findings for the next publication.
+    pub(crate) fn note_unshared(self: &Arc<Self>) {
+        self.unshared.lock().insert((self.key, Arc::as_ptr(self).addr()), Arc::clone(self));
+    }
+}
+
+impl State {
+    /// The findings about this destination, from attempts of a subscription; empty at first.
+    pub(super) fn findings(
+        &mut self,
+        destination: &Destination,
+        subscription: &Subscription,
+    ) -> &mut Findings {
+        self.findings.get_or_insert_with(|| {
+            Findings::new(destination.address().to_owned(), subscription.name.to_string())
+        })
+    }
+
+    /// True without recent failures, slowness, overload or recovery.
+    pub(super) fn is_quiet(&self, now_ms: u64) -> bool {
+        self.failures.is_none()
+            && !self.slowness.is_slow()
+            && !self.adaptive.is_watched()
+            && self.row_told_ms.is_none()
+            && recovering::report(self, now_ms).is_none()
+    }
+}
+
+/// The address of this target, without credentials and query.
+fn display(subscription: &Subscription, target: &DeliveryTarget) -> String {
+    let policy = &subscription.dead_letter;
+    match (target, &subscription.reply, &policy.sink) {
+        (DeliveryTarget::Reply, Some(ReplyTo::Address(url)), _) => {
+            addressed(url, subscription.destination.hide_path)
+        }
+        (DeliveryTarget::Sink(_), _, Sink::Address(url)) => addressed(url, policy.hide_path),
+        (DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_), ..) => {
+            subscription.destination.display()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::subscription::profile::Dialect;
+
+    use super::*;
+
+    fn subscription(name: &str) -> Subscription {
+        let url = "https://example.com/in?code=7".parse().unwrap();
+        let mut subscription = Subscription::new(name.parse().unwrap(), Dialect::Native, url);
+        let replies = "https://replies.example.com/".parse().unwrap();
+        subscription.reply = Some(ReplyTo::Address(replies));
+        subscription
+    }
+
+    #[test]
+    fn a_value_is_that_of_a_namespace_and_an_address() {
+        let (known, target) = (KnownDestinations::default(), DeliveryTarget::Destination);
+        let of = |name: &str, target| known.of_target(&subscription(name), target);
+        let first = of("n/t/s", &target);
+        assert!(Arc::ptr_eq(&first, &of("n/u/other", &target)));
+        assert!(!Arc::ptr_eq(&first, &of("m/t/s", &target)));
+        let replies = of("n/t/s", &DeliveryTarget::Reply);
+        assert!(!Arc::ptr_eq(&first, &replies));
+        assert_eq!(
+            [first.address(), replies.address()],
+            ["https://example.com/in", "https://replies.example.com/"]
+        );
+    }
+
+    #[test]
+    fn the_value_that_was_used_least_recently_is_dropped_but_not_what_is_to_be_told() {
+        let (known, target) = (KnownDestinations::default(), DeliveryTarget::Destination);
+        let first = known.of_target(&subscription("n/t/s"), &target);
+        first.note_unshared();
+        let key = |number: usize| {
+            DestinationKey::of("n", &format!("https://{number}.example.com/").parse().unwrap())
+        };
+        for number in 0..KNOWN_MAX.get() {
+            known.get(key(number), "n");
+        }
+        assert!(known.find(first.key).is_none() && known.find(key(0)).is_some());
+        assert!(known.take_unshared().iter().any(|it| Arc::ptr_eq(it, &first)));
+        assert!(known.take_unshared().is_empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! May this destination be called now? One list of gates decides ([`gates`]), with one type of answer ([`answer`]).
+//!
+//! A process keeps one value for each namespace and address ([`known`]). Each gate is a file: it reads that value, or the table
+//! that all processes share. The permits of one request are in its [`Passage`]. The flow carries the answers out; nothing here
+//! sends a message. The results of attempts are recorded in [`record`].
+
+mod answer;
+mod consent;
+mod credentials;
+mod gates;
+mod in_flight;
+mod known;
+mod passage;
+mod permits;
+mod probation;
+mod rate;
+mod record;
+pub(crate) mod recovering;
+mod requested_wait;
+mod slots;
+mod slow;
+mod switch;
+
+use std::sync::Arc;
+
+use adapters::tokens::TokenPorts;
+use delivery::delivery::DeliveryTarget;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::AllNews;
+use delivery::ports::{Clock, Consents, QueueName, SubscriptionSource};
+use delivery::subscription::auth::TokenSource;
+use delivery::subscription::{Disabled, Subscription};
+
+pub(crate) use self::answer::Answer;
+use self::in_flight::TotalRoom;
+pub(crate) use self::known::{Destination, KnownDestinations};
+pub(crate) use self::passage::Passage;
+use self::permits::AllPermits;
+use self::switch::Switches;
+use crate::credentials::Credentials;
+use crate::invocation::Invocation;
+use crate::message::fits_a_message;
+use crate::progress::InFlightDelivery;
+use crate::slow_lane::SlowLane;
+use crate::table::{SharedTable, TablePorts};
+
+/// Pause before a request to the table: other deliveries of the invocation may need it too, and share the request.
+const GATHER_MS: u64 = 5;
+
+pub(crate) trait GatePorts: TablePorts + TokenPorts + SubscriptionSource + Consents {}
+
+impl<T: TablePorts + TokenPorts + SubscriptionSource + Consents> GatePorts for T {}
+
+/// The destinations in the memory of this process, and in the table.
+#[derive(Debug)]
+pub(crate) struct Destinations<P> {
+    ports: Arc<P>,
+    table: Arc<SharedTable<P>>,
+    credentials: Arc<Credentials<P>>,
+    slow_lane: Arc<SlowLane>,
+    known: KnownDestinations,
+    switches: Switches,
+    total: TotalRoom,
+    permits: AllPermits,
+    /// Maximum number of concurrent functions: they share the limits of a destination.
+    functions: u32,
+}
+
+impl<P: GatePorts> Destinations<P> {
+    pub(crate) fn new(
+        ports: &Arc<P>,
+        table: &Arc<SharedTable<P>>,
+        credentials: &Arc<Credentials<P>>,
+        slow_lane: &Arc<SlowLane>,
+        functions: u32,
+    ) -> Self {
+        let (known, switches, total, permits) = Default::default();
+        Self {
+            ports: Arc::clone(ports),
+            table: Arc::clone(table),
+            credentials: Arc::clone(credentials),
+            slow_lane: Arc::clone(slow_lane),
+            known,
+            switches,
+            total,
+            permits,
+            functions,
+        }
+    }
+
+    /// The passage of a request with these deliveries, before any gate.
+    pub(crate) fn passage(
+        &self,
+        subscription: &Arc<Subscription>,
+        waiting: &[InFlightDelivery],
+    ) -> Passage {
+        let target = passage::target_of(waiting);
+        let token_server = match subscription.destination.token_source() {
+            Some(TokenSource::Client(client)) if *target == DeliveryTarget::Destination => {
+                Some(self.known.of_address(&subscription.name, &client.token_url))
+            }
+            Some(TokenSource::Client(_) | TokenSource::Aws(_)) | None => None,
+        };
+        let destination = self.known.of_target(subscription, target);
+        Passage::new(subscription, target, destination, token_server)
+    }
+
+    /// The destinations that this process knows.
+    pub(crate) fn known(&self) -> &KnownDestinations {
+        &self.known
+    }
+
+    /// Replaces the list of disabled destinations by that of the news.
+    pub(crate) fn adopt_switches(&self, news: &AllNews) {
+        self.switches.adopt(news);
+    }
+
+    /// Records the switch in the item of a destination.
+    pub(crate) fn note_disabled(&self, key: DestinationKey, disabled: Option<Disabled>) {
+        self.switches.note(key, disabled);
+    }
+
+    fn now_ms(&self) -> u64 {
+        Clock::now_ms(&*self.ports)
+    }
+}
+
+/// True if deliveries may be re-enqueued instead of attempted. A delivery that does not fit a message would become a dead letter.
+/// A record in isolation has to be attempted there: if it moved on before it crashes us again, it would never use up its
+/// receives.
+fn can_wait(due: &[InFlightDelivery], of: &Invocation<'_>) -> bool {
+    of.queue != QueueName::Isolation && due.iter().all(|one| fits_a_message(&one.delivery))
+}

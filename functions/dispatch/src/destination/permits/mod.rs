@@ -1,0 +1,293 @@
+//! Keeps to `maxConcurrency`: the limit of concurrent requests to a destination, from all processes together.
+//!
+//! A process takes permits from the table for its attempts, uses them again while they are valid, and returns unneeded ones. A
+//! permit ends a little later than its attempt may: if its process is killed, others wait no longer than that. A delivery without
+//! a permit is re-enqueued for its turn, which is not an attempt. After its turn has come, it waits a little in place, and then
+//! as a message. While the table is unreachable, each process keeps to its share.
+
+mod ask;
+mod own;
+mod turns;
+
+use std::sync::Arc;
+
+use delivery::delivery::WaitReason;
+use delivery::delivery::health::DestinationKey;
+use delivery::table::ItemKey;
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use futures::FutureExt as _;
+
+use self::own::Waiting;
+pub(super) use self::own::{AllPermits, OwnPermits, UsedPermit};
+use super::answer::Answer;
+use super::gates::{longest_wait_ms, unless_open};
+use super::passage::Passage;
+use super::{Destinations, GATHER_MS, GatePorts, can_wait};
+use crate::deadline::Deadline;
+use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
+use crate::progress::InFlightDelivery;
+use crate::table::Unreachable;
+
+/// A permit is valid this much longer than the attempt it is taken for, so that quick attempts share one.
+const MARGIN_MS: u64 = 3 * SECOND_MS;
+/// A delivery whose turn has come waits in place for the duration of two attempts, within these bounds.
+const PATIENCE_MS: (u64, u64) = (3 * SECOND_MS, 12 * SECOND_MS);
+/// A delivery that cannot wait as a message waits this much longer than the current permits are valid.
+const PATIENCE_IN_PLACE_MS: u64 = 30 * SECOND_MS;
+/// Turns are given out at most this far ahead, because the average duration of attempts may change. A delivery without a turn
+/// asks again then.
+const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
+
+/// A destination with a limit of concurrent requests.
+struct Limit<'a> {
+    key: DestinationKey,
+    item: ItemKey,
+    own: &'a Arc<OwnPermits>,
+    most: u32,
+    /// The longest duration of an attempt.
+    lasts_ms: u64,
+    deadline: &'a Deadline,
+}
+
+/// The reason why a delivery got no permit.
+#[derive(Debug, Clone, Copy)]
+enum NoPermit {
+    /// It is its turn then.
+    Turn(u64),
+    /// No turn is free before this time.
+    NoTurn(u64),
+    /// Its turn has come, but all permits are in use; one may be free at this time.
+    InUse(u64),
+}
+
+impl<P: GatePorts> Destinations<P> {
+    /// Takes a permit for the request; without one, all deliveries wait for their turn.
+    pub(super) async fn ask_concurrency(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let is_shared = passage.subscription.destination.max_concurrency.is_shared;
+        let has_permit = passage.permit.is_some() || passage.needs_no_permit;
+        if !is_shared || !passage.is_own || passage.is_probe() || has_permit {
+            return None;
+        }
+        let began_ms = self.now_ms();
+        if !can_wait(due, of) {
+            passage.permit = self.wait_in_place(passage, of).boxed().await;
+            passage.needs_no_permit = passage.permit.is_none();
+            passage.has_waited |= self.now_ms() > began_ms;
+            return None;
+        }
+        let has_waited = due.iter().any(|one| one.delivery.hold.permits > 0);
+        let permit = self.wait_for_permit(passage, has_waited, of).boxed().await;
+        let now_ms = self.now_ms();
+        match permit {
+            Ok(permit) => {
+                passage.permit = Some(permit);
+                passage.has_waited |= now_ms > began_ms;
+                None
+            }
+            Err(no_permit) => {
+                let without = |one| {
+                    let longest_ms = longest_wait_ms(one, passage, now_ms);
+                    no_permit.answer(longest_ms, now_ms)
+                };
+                unless_open(due.iter().map(without))
+            }
+        }
+    }
+
+    async fn wait_for_permit(
+        &self,
+        passage: &Passage,
+        has_waited: bool,
+        of: &Invocation<'_>,
+    ) -> Result<UsedPermit, NoPermit> {
+        let limit = Limit::of(passage, of.deadline);
+        if !has_waited {
+            let turn_ms = match self.ask_as_new(&limit).await {
+                Ok(permit) => return Ok(permit),
+                Err(NoPermit::Turn(turn_ms)) => turn_ms,
+                Err(why) => return Err(why),
+            };
+            let wait_ms = turn_ms.saturating_sub(self.now_ms());
+            if wait_ms > IN_PLACE_BELOW_MS {
+                return Err(NoPermit::Turn(turn_ms));
+            }
+            let _pause = of.active_work.pause();
+            self.ports.sleep(wait_ms).await;
+        }
+        self.wait_in_turn(&limit, of).await
+    }
+
+    /// A permit for a delivery that cannot wait as a message. If none is free for long, it is attempted without one.
+    async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
+        let limit = Limit::of(passage, of.deadline);
+        // Until a permit of a killed process has expired, if time for the attempt is left then.
+        let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
+        let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
+        let _waiting = Waiting::of(limit.own, true);
+        self.wait_for_free(&limit, until_ms, until_ms, of).await
+    }
+
+    /// A permit for a delivery that has not waited yet, or its turn behind all that wait.
+    async fn ask_as_new(&self, limit: &Limit<'_>) -> Result<UsedPermit, NoPermit> {
+        let own = limit.own;
+        let _waiting = Waiting::of(own, false);
+        if let Some(permit) = self.take_unless_others_wait(limit) {
+            return Ok(permit);
+        }
+        let _asking = own.asking.lock().await;
+        // Another delivery of this process may have taken permits for all meanwhile.
+        if let Some(permit) =
+            self.take_for_new(limit).or_else(|| self.take_unless_others_wait(limit))
+        {
+            return Ok(permit);
+        }
+        if let Some(turn_ms) = own.held().take_turn(self.now_ms()) {
+            return Err(NoPermit::Turn(turn_ms));
+        }
+        self.ports.sleep(GATHER_MS).await;
+        let wanted = own.new_ones();
+        let nobody_waits = own.held().line_until_ms <= self.now_ms();
+        let missing = match nobody_waits {
+            true => self.take_permits(limit, wanted, true).await,
+            false => Ok(wanted),
+        };
+        own.held().for_new = wanted - missing.unwrap_or(wanted).min(wanted);
+        let given = match missing {
+            Ok(missing) if missing > 0 => self.take_turns(limit, missing).await,
+            Ok(_) => Ok(()),
+            Err(Unreachable) => Err(Unreachable),
+        };
+        if given.is_err() {
+            self.use_share(limit);
+        }
+        let permit = self.take_for_new(limit).or_else(|| own.take(self.ends_ms(limit)));
+        if let Some(permit) = permit {
+            return Ok(permit);
+        }
+        let mut held = own.held();
+        let turn_ms = held.take_turn(self.now_ms());
+        Err(turn_ms.map_or(NoPermit::NoTurn(held.line_until_ms), NoPermit::Turn))
+    }
+
+    /// A permit for a delivery whose turn has come.
+    async fn wait_in_turn(
+        &self,
+        limit: &Limit<'_>,
+        of: &Invocation<'_>,
+    ) -> Result<UsedPermit, NoPermit> {
+        let _waiting = Waiting::of(limit.own, true);
+        let (shortest_ms, longest_ms) = PATIENCE_MS;
+        let patience_ms = (2 * limit.own.held().takes_ms()).clamp(shortest_ms, longest_ms);
+        let until_ms = self.now_ms().saturating_add(patience_ms);
+        match self.wait_for_free(limit, until_ms, of.deadline.stops_ms(), of).await {
+            Some(permit) => Ok(permit),
+            None => Err(self.next_turn(limit).await),
+        }
+    }
+
+    /// The next free permit; `None` if none is free before `until_ms`. While this process uses a permit itself, the wait lasts
+    /// until `last_ms`.
+    async fn wait_for_free(
+        &self,
+        limit: &Limit<'_>,
+        until_ms: u64,
+        last_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Option<UsedPermit> {
+        let own = limit.own;
+        loop {
+            // Register before taking a permit (see `Notify::notified`), or a wake-up is lost.
+            let freed = own.freed.notified();
+            if let Some(permit) = own.take(self.ends_ms(limit)) {
+                return Some(permit);
+            }
+            self.ask_in_turn(limit).await;
+            if let Some(permit) = own.take(self.ends_ms(limit)) {
+                return Some(permit);
+            }
+            let now_ms = self.now_ms();
+            let ask_again_ms = own.held().ask_again_ms;
+            let is_over = ask_again_ms > until_ms && !own.held().is_in_use();
+            // The delivery holds room of all destinations, which others may need.
+            if is_over || now_ms >= last_ms || self.total.is_full() {
+                return None;
+            }
+            // Waiting for a permit must not keep the invocation from being considered idle.
+            let _pause = of.active_work.pause();
+            tokio::select! {
+                // Otherwise the order is random, and a simulated lifetime has to be repeatable.
+                biased;
+                () = freed => {}
+                // Other processes may have returned some.
+                () = self.ports.sleep(ask_again_ms.min(last_ms).saturating_sub(now_ms).max(1)) => {}
+            }
+        }
+    }
+
+    /// Another turn for a delivery whose turn came too early: the average duration of attempts is more precise now.
+    async fn next_turn(&self, limit: &Limit<'_>) -> NoPermit {
+        let own = limit.own;
+        let _asking = own.asking.lock().await;
+        let turn_ms = own.held().take_turn(self.now_ms());
+        if let Some(turn_ms) = turn_ms {
+            return NoPermit::Turn(turn_ms);
+        }
+        self.ports.sleep(GATHER_MS).await;
+        // Without the table, the delivery comes back when a permit may be free.
+        let _ = self.take_turns(limit, own.waited()).await;
+        let mut held = own.held();
+        let turn_ms = held.take_turn(self.now_ms());
+        turn_ms.map_or(NoPermit::InUse(held.ask_again_ms), NoPermit::Turn)
+    }
+
+    /// A permit that was taken for new deliveries.
+    fn take_for_new(&self, limit: &Limit<'_>) -> Option<UsedPermit> {
+        {
+            let mut held = limit.own.held();
+            held.for_new = held.for_new.checked_sub(1)?;
+        }
+        limit.own.take(self.ends_ms(limit))
+    }
+
+    fn take_unless_others_wait(&self, limit: &Limit<'_>) -> Option<UsedPermit> {
+        let nobody_waits = limit.own.held().line_until_ms <= self.now_ms();
+        nobody_waits.then(|| limit.own.take(self.ends_ms(limit))).flatten()
+    }
+
+    /// Latest end of an attempt that begins now.
+    fn ends_ms(&self, limit: &Limit<'_>) -> u64 {
+        let ends_ms = self.now_ms().saturating_add(limit.lasts_ms);
+        ends_ms.min(limit.deadline.ends_ms().unwrap_or(u64::MAX))
+    }
+}
+
+impl<'a> Limit<'a> {
+    fn of(passage: &'a Passage, deadline: &'a Deadline) -> Self {
+        let (of, settings) = (&passage.destination, &passage.subscription.destination);
+        let item = of.key.limits_item(&of.namespace);
+        of.permits.item.get_or_init(|| item.clone());
+        let lasts_ms = settings.response_timeout_ms.saturating_add(settings.late_window_ms);
+        let most = settings.max_concurrency.most.max(1);
+        Self { key: of.key, item, own: &of.permits, most, lasts_ms, deadline }
+    }
+}
+
+impl NoPermit {
+    /// Answers with a wait until the turn, or if that has come until a permit may be free. The wait lasts `longest_ms` at most.
+    fn answer(self, longest_ms: u64, now_ms: u64) -> Answer {
+        let (until_ms, least_ms, why) = match self {
+            Self::Turn(turn_ms) => (turn_ms, 0, WaitReason::Turn),
+            // It counts as new when it comes back.
+            Self::NoTurn(until_ms) => (until_ms, 2 * SECOND_MS, WaitReason::NoTurn),
+            Self::InUse(free_ms) => (free_ms, SECOND_MS, WaitReason::Turn),
+        };
+        let longest_ms = longest_ms.clamp(SECOND_MS, TURNS_AHEAD_MS);
+        let until_ms = until_ms.min(now_ms.saturating_add(longest_ms));
+        Answer::Wait { until_ms: until_ms.max(now_ms.saturating_add(least_ms)), why }
+    }
+}

@@ -1,0 +1,79 @@
+//! Gives deliveries their turns: places in the line of a destination. Some of them come back together.
+
+use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
+use delivery::time::duration::SECOND_MS;
+
+use super::{Limit, TURNS_AHEAD_MS};
+use crate::destination::{Destinations, GatePorts};
+use crate::table::Unreachable;
+
+/// Turns are given out this far ahead before the first measurement of an attempt.
+const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
+/// Turns assume that attempts last this many percent of their average duration, since permits are taken and returned. A permit
+/// that is free for a moment costs less than a delivery that comes too early.
+const TAKES_PERCENT: u64 = 115;
+/// Deliveries come back together if their turns are within the duration of three attempts, within these bounds.
+const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
+/// Largest batch that SQS delivers without a batching window.
+const GROUP_MAX: u64 = 10;
+
+impl<P: GatePorts> Destinations<P> {
+    /// Takes this many turns, or fewer if fewer are free in the time ahead.
+    pub(super) async fn take_turns(
+        &self,
+        limit: &Limit<'_>,
+        count: u32,
+    ) -> Result<(), Unreachable> {
+        let now_ms = self.now_ms();
+        let (takes_ms, ahead_ms, line_until_ms) = {
+            let held = limit.own.held();
+            let ahead_ms = match held.known_takes_ms() {
+                Some(_) => TURNS_AHEAD_MS,
+                None => GUESSED_AHEAD_MS,
+            };
+            (held.takes_ms(), ahead_ms, held.line_until_ms)
+        };
+        // The line is full up to the limit.
+        if line_until_ms >= now_ms.saturating_add(ahead_ms) {
+            return Ok(());
+        }
+        let take = TakePlaces {
+            count,
+            each_us: (takes_ms.saturating_mul(TAKES_PERCENT * 10) / u64::from(limit.most)).max(1),
+            others_wait: line_until_ms > now_ms,
+            latest_ms: now_ms.saturating_add(ahead_ms),
+            plausible_ms: now_ms.saturating_add(2 * TURNS_AHEAD_MS),
+            report: None,
+        };
+        let asked = self.table.port().take_places(&limit.item, LineName::Turns, &take, now_ms);
+        let Places { line, .. } = self.table.answer(asked, limit.deadline).await?;
+        let mut held = limit.own.held();
+        match line {
+            Line::Taken { first_us } => {
+                // A place ends when the attempts before it do. Deliveries of one group come back together in one batch, and their
+                // process takes all permits in one request.
+                let each_ms = (take.each_us / 1_000).max(1);
+                let in_group = group(takes_ms, each_ms, limit.most);
+                let places_ms = take.places_ms(first_us.saturating_add(take.each_us));
+                let places_ms: Vec<u64> = places_ms.collect();
+                let groups = places_ms.chunks(in_group);
+                held.turns_ms.extend(groups.flat_map(|group| group.iter().map(|_| group[0])));
+                held.line_until_ms = first_us.saturating_add(take.all_us()) / 1_000;
+            }
+            Line::Full { until_ms } => held.line_until_ms = until_ms,
+            Line::Overtaken => {}
+        }
+        Ok(())
+    }
+}
+
+/// Number of deliveries that come back together. Deliveries that use one permit after another come in full rounds, so that the
+/// next group finds the permits free.
+fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
+    let (shortest_ms, longest_ms) = GROUP_MS;
+    let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);
+    let most = u64::from(most);
+    let count = (group_ms / each_ms).clamp(1, GROUP_MAX);
+    let count = if count > most { count - count % most } else { count };
+    usize::try_from(count).unwrap_or(1)
+}

@@ -1,0 +1,202 @@
+//! The gate of destinations that keep failing. The rule is `health::probation`.
+//!
+//! After a probation one delivery is the probe of all processes: its process claims it in the item of the destination. Without
+//! the table each process probes by itself.
+
+use std::sync::Arc;
+
+use delivery::delivery::WaitReason;
+use delivery::delivery::health::probation::{Admission, Deferral, PROBE_MS};
+use delivery::delivery::health::shared::{Claim, DestinationState, Spell};
+use delivery::subscription::Subscription;
+use delivery::time::duration::MINUTE_MS;
+use futures::FutureExt as _;
+
+use super::answer::Answer;
+use super::gates::{longest_wait_ms, unless_open};
+use super::known::Destination;
+use super::passage::Passage;
+use super::{Destinations, GatePorts, recovering};
+use crate::deadline::Deadline;
+use crate::invocation::Invocation;
+use crate::message::fits_a_message;
+use crate::progress::InFlightDelivery;
+use crate::table::Unreachable;
+
+/// Margin between the latest end of an attempt and the end of its claim.
+const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
+
+/// The admission of a delivery as the probe of its destination. Dropped without an outcome, it lets another delivery probe.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    destination: Arc<Destination>,
+    subscription: Arc<Subscription>,
+    /// True if this process has claimed it in the table.
+    is_claimed: bool,
+    is_made: bool,
+}
+
+/// The owner of the probe of a destination.
+#[derive(Debug, Clone, Copy)]
+enum Claimed {
+    /// This process, with this request.
+    Mine,
+    /// Another one. The delivery comes back then.
+    ByOthers(Deferral),
+    /// Nobody: the destination works again. Its rate decides.
+    Recovered,
+}
+
+impl Probe {
+    fn new(passage: &Passage) -> Self {
+        Self {
+            destination: Arc::clone(&passage.destination),
+            subscription: Arc::clone(&passage.subscription),
+            is_claimed: false,
+            is_made: false,
+        }
+    }
+
+    /// Marks it as used: its outcome is recorded.
+    pub(super) fn made(mut self) {
+        self.is_made = true;
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        if self.is_made {
+            return;
+        }
+        let mut state = self.destination.state();
+        if state.failures.release() && self.is_claimed {
+            state.findings(&self.destination, &self.subscription).is_unprobed = true;
+            drop(state);
+            self.destination.note_unshared();
+        }
+    }
+}
+
+impl<P: GatePorts> Destinations<P> {
+    /// Defers deliveries while their destination is on probation. One of them may be the probe.
+    pub(super) async fn ask_probation(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let is_on_probation = passage.destination.state().failures.is_on_probation();
+        if !is_on_probation || passage.is_probe() || !passage.has_probation() {
+            return None;
+        }
+        // Boxed: it is rare, and would enlarge the future of every delivery.
+        async {
+            let mut answers = Vec::with_capacity(due.len());
+            for one in due {
+                answers.push(self.admit(one, due.len(), passage, of).await);
+            }
+            unless_open(answers.into_iter())
+        }
+        .boxed()
+        .await
+    }
+
+    /// Admits one delivery as the probe, or because it would not live for another attempt.
+    async fn admit(
+        &self,
+        one: &InFlightDelivery,
+        count: usize,
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Answer {
+        let now_ms = self.now_ms();
+        let longest_ms = longest_wait_ms(one, passage, now_ms);
+        if longest_ms == 0 {
+            return Answer::Open;
+        }
+        // A delivery that is attempted in the slow lane will be the probe there.
+        let moves = self.moves_to_slow_lane(one, count, passage, of);
+        let admission = {
+            let failures = &mut passage.destination.state().failures;
+            match moves {
+                false => failures.admit(now_ms),
+                true => failures.deferral(now_ms).map_or(Admission::Admitted, Admission::Deferred),
+            }
+        };
+        let deferral = match admission {
+            Admission::Admitted => return Answer::Open,
+            Admission::Deferred(deferral) => deferral,
+            Admission::Probe => match self.claim_probe(passage, of.deadline).await {
+                Claimed::ByOthers(deferral) => deferral,
+                Claimed::Mine | Claimed::Recovered => return Answer::Open,
+            },
+        };
+        if !fits_a_message(&one.delivery) {
+            // It cannot wait, and an attempt is better than a dead letter.
+            return Answer::Open;
+        }
+        let now_ms = self.now_ms();
+        let until_ms = deferral.until_ms(self.ports.next_jitter());
+        let until_ms = until_ms.min(now_ms.saturating_add(longest_ms)).max(now_ms);
+        Answer::Wait { until_ms, why: WaitReason::Probation }
+    }
+
+    /// Claims the probe for this process. Without the table, each process probes.
+    async fn claim_probe(&self, passage: &mut Passage, deadline: &Deadline) -> Claimed {
+        let mut probe = Probe::new(passage);
+        let claimed = self.claim_shared(passage, deadline).await.unwrap_or(Claimed::Mine);
+        if let Claimed::Mine = claimed {
+            probe.is_claimed = true;
+            passage.probe = Some(probe);
+        }
+        claimed
+    }
+
+    async fn claim_shared(
+        &self,
+        passage: &Passage,
+        deadline: &Deadline,
+    ) -> Result<Claimed, Unreachable> {
+        let destination = &passage.destination;
+        let item = destination.key.health_item(&destination.namespace);
+        let read = self.table.read::<DestinationState>(&item, deadline).await?;
+        let Some(stored) = &read.document else { return Ok(Claimed::Mine) };
+        let now_ms = self.now_ms();
+        let settings = &passage.subscription.destination;
+        let takes_ms = settings.response_timeout_ms.saturating_add(settings.late_window_ms);
+        let ends_ms = now_ms.saturating_add(takes_ms).saturating_add(CLAIM_MARGIN_MS);
+        let by_others =
+            || Claimed::ByOthers(destination.state().failures.deferral_by_others(now_ms));
+        match stored.claim(now_ms, ends_ms) {
+            Claim::Recovered => {
+                let mut state = destination.state();
+                state.failures.forget();
+                recovering::begin(&mut state, stored.ended_ms, stored.ceiling, now_ms);
+                Ok(Claimed::Recovered)
+            }
+            Claim::Probed => {
+                // The other deliveries of this process need not ask.
+                let until_ms = now_ms.saturating_add(PROBE_MS);
+                let failing = stored.failing.map(|spell| Spell { until_ms, ..spell });
+                failing.into_iter().for_each(|spell| adopt(destination, spell, now_ms));
+                Ok(by_others())
+            }
+            Claim::Failing(spell) => {
+                adopt(destination, spell, now_ms);
+                Ok(by_others())
+            }
+            Claim::Write(claimed) => {
+                let is_mine = self.table.replace(&item, &*claimed, &read, deadline).await?;
+                Ok(if is_mine { Claimed::Mine } else { by_others() })
+            }
+        }
+    }
+}
+
+/// Adopts the spell of a failing destination that this process wanted to probe.
+fn adopt(destination: &Destination, spell: Spell, now_ms: u64) {
+    let failures = &mut destination.state().failures;
+    // During its probe, this process would ignore the spell.
+    failures.release();
+    failures.adopt(spell, now_ms);
+}

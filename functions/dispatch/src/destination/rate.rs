@@ -1,0 +1,329 @@
+//! Keeps to `maxPerSecond`: the rate of requests to a destination, from all processes together.
+//!
+//! Each request takes a slot, a place in the line of its destination. All deliveries of an invocation that wait for one
+//! destination share a request to the table. A slot is used at once, or after a short wait in place. A delivery with a later slot
+//! is re-enqueued until then. This wait is not an attempt, and does not extend the time to live. While the table is unreachable,
+//! each process keeps to its share of the rate.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use delivery::delivery::health::probation::Deferral;
+use delivery::delivery::{Delivery, WaitReason};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::table::{
+    ItemKey, Line, LineName, PLACES_WITHIN_MS, Recovery, Report, Table as _, TakePlaces,
+};
+use delivery::time::duration::SECOND_MS;
+use delivery::waits::PAUSED_MS;
+use futures::FutureExt as _;
+
+use super::answer::Answer;
+use super::gates::{longest_wait_ms, same_for_all, unless_open, wait};
+use super::passage::Passage;
+use super::recovering::{self, TRIES};
+use super::slots::{Own, OwnSlots, Wants};
+use super::{Destinations, GATHER_MS, GatePorts, can_wait};
+use crate::deadline::Deadline;
+use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
+use crate::progress::InFlightDelivery;
+use crate::table::{UNREACHABLE_MS, Unreachable};
+
+/// A delivery without a slot asks again after this time at the earliest.
+const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
+/// Tolerated delay of a delivery after its slot. A later delivery gets another slot, once. Then it is attempted at any time,
+/// because a slow queue must not keep it from ever being attempted.
+const LATE_MS: u64 = 5 * SECOND_MS;
+
+impl<P: GatePorts> Destinations<P> {
+    /// Lets deliveries wait for their slot of the rate: that of the destination, or of its recovery.
+    pub(super) async fn ask_rate(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let now_ms = self.now_ms();
+        let report = recovering::report(&passage.destination.state(), now_ms);
+        let report = report.filter(|_| passage.has_probation());
+        let recovers = report.is_some();
+        let most = passage.subscription.destination.max_per_second.filter(|_| passage.is_own);
+        let rates = most.into_iter().chain(report.map(|report| report.known.rate));
+        let per_second = rates.min()?;
+        // Slots of before an outage are those of a faster rate.
+        let has_slot = !recovers && due.iter().any(|one| has_slot(&one.delivery, now_ms));
+        if has_slot || passage.has_slot || passage.is_probe() || !can_wait(due, of) {
+            return None;
+        }
+        let latest_ms = latest_ms(due, passage, now_ms);
+        let destination = &passage.destination;
+        let item = destination.key.limits_item(&destination.namespace);
+        let deadline = of.deadline;
+        let rate = Rate { passage, item, most, per_second, recovers, latest_ms, deadline };
+        let (has_slot, answers) = self.slot_of_each(due, rate).boxed().await;
+        passage.has_slot = has_slot;
+        answers
+    }
+
+    /// The slot of each delivery; a single one for all, if it is soon. The first value is true if it is.
+    async fn slot_of_each(
+        &self,
+        due: &[InFlightDelivery],
+        mut rate: Rate<'_>,
+    ) -> (bool, Option<Vec<Answer>>) {
+        let Taken { slots, missing } = self.next_slots(&mut rate, due.len()).await;
+        let now_ms = self.now_ms();
+        if slots.first().is_some_and(|it| *it <= now_ms.saturating_add(IN_PLACE_BELOW_MS)) {
+            rate.note_back(due);
+        }
+        match slots.first() {
+            Some(slot_ms) if *slot_ms <= now_ms => return (true, None),
+            Some(slot_ms) if *slot_ms <= now_ms.saturating_add(IN_PLACE_BELOW_MS) => {
+                let until_ms = *slot_ms;
+                let wait = Answer::Wait { until_ms, why: WaitReason::Slot };
+                return (true, same_for_all(due, wait));
+            }
+            Some(_) | None => {}
+        }
+        let no_slot = |wait_ms| wait(wait_ms, WaitReason::NoSlot, now_ms);
+        let without_slot = |one: &InFlightDelivery| match missing {
+            Missing::Unreachable => {
+                let left_ms = rate.latest_ms.saturating_sub(now_ms);
+                no_slot(UNREACHABLE_MS.min(left_ms).max(ASK_AGAIN_MS))
+            }
+            Missing::Soon | Missing::Unknown | Missing::Full if rate.recovers => {
+                self.send_away(one, &rate, now_ms)
+            }
+            Missing::Soon | Missing::Unknown => no_slot(ASK_AGAIN_MS),
+            Missing::Full => {
+                let left_ms = rate.latest_ms.saturating_sub(now_ms);
+                no_slot(left_ms.clamp(ASK_AGAIN_MS, PAUSED_MS))
+            }
+        };
+        let mut slots = slots.into_iter();
+        let answers = due.iter().map(|one| match slots.next() {
+            Some(until_ms) => Answer::Wait { until_ms, why: WaitReason::Slot },
+            None => without_slot(one),
+        });
+        (false, unless_open(answers))
+    }
+
+    /// Puts a delivery off for a random time, which depends on the number of deliveries without a place.
+    fn send_away(&self, one: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
+        let mut state = rate.passage.destination.state();
+        let recovery = recovering::report(&state, now_ms).map(|report| report.known);
+        let spread_ms = recovery.map_or(ASK_AGAIN_MS, Recovery::away_ms);
+        if one.delivery.hold.away == 0 {
+            recovering::note_away(&mut state, 1);
+        }
+        let deferral = Deferral { from_ms: now_ms.saturating_add(SECOND_MS), spread_ms };
+        let latest_ms = now_ms.saturating_add(longest_wait_ms(one, rate.passage, now_ms));
+        let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
+        let until_ms = until_ms.max(now_ms.saturating_add(ASK_AGAIN_MS));
+        Answer::Wait { until_ms, why: WaitReason::Away }
+    }
+
+    /// The next free slots: a single one if it is soon, else `count` of them, because deliveries come back separately. Fewer if
+    /// fewer are free in time.
+    async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
+        let of_one = rate.own();
+        let wanted = Wants::of(&of_one.wanted, 1);
+        let mut own = of_one.own.lock().await;
+        let mut taken = Taken::default();
+        self.take_slots(rate, &of_one.wanted, &mut own, 1, &mut taken).await;
+        drop(wanted);
+        let is_soon = |slot_ms: &u64| *slot_ms <= self.now_ms() + IN_PLACE_BELOW_MS;
+        if count > 1 && taken.slots.first().is_some_and(|first| !is_soon(first)) {
+            let more = u32::try_from(count - 1).unwrap_or(u32::MAX);
+            let _wanted = Wants::of(&of_one.wanted, more);
+            self.take_slots(rate, &of_one.wanted, &mut own, count, &mut taken).await;
+        }
+        taken
+    }
+
+    /// Takes slots up to this number; requests missing ones, once.
+    async fn take_slots(
+        &self,
+        rate: &mut Rate<'_>,
+        wanted: &AtomicU32,
+        own: &mut Own,
+        count: usize,
+        into: &mut Taken,
+    ) {
+        for tried in 0..=TRIES {
+            while into.slots.len() < count {
+                let Some(slot_ms) = own.take(self.now_ms()) else { break };
+                if slot_ms > rate.latest_ms {
+                    into.missing = Missing::Full;
+                    return own.put_back(slot_ms);
+                }
+                into.slots.push(slot_ms);
+            }
+            let has_answer = tried > 0 && into.missing != Missing::Unknown;
+            if into.slots.len() >= count || has_answer || tried == TRIES {
+                return;
+            }
+            if rate.recovers && own.line_until_ms > self.now_ms().saturating_add(PLACES_WITHIN_MS) {
+                into.missing = Missing::Full;
+                return;
+            }
+            into.missing = Missing::Soon;
+            self.ports.sleep(GATHER_MS).await;
+            let now_ms = self.now_ms();
+            let destination = &rate.passage.destination;
+            let report = recovering::report(&destination.state(), now_ms).filter(|_| rate.recovers);
+            if rate.recovers && report.is_none() {
+                // The item shows that the destination has recovered. `maxPerSecond` has another line.
+                rate.recovers = false;
+                let missing = if rate.most.is_none() { count - into.slots.len() } else { 0 };
+                return into.slots.extend(std::iter::repeat_n(now_ms, missing));
+            }
+            rate.learn(report);
+            let places = rate.places(wanted, own.line_until_ms > now_ms, report, now_ms);
+            let asked = self.table.port().take_places(&rate.item, rate.line(), &places, now_ms);
+            let answer = self.table.answer(asked, rate.deadline).await;
+            if answer.is_ok() {
+                own.share_next_ms = 0;
+            }
+            let answer = answer.map(|places| {
+                if let Some(report) = &report {
+                    recovering::note_places(&mut destination.state(), report, places);
+                }
+                places.line
+            });
+            match answer {
+                Ok(Line::Taken { first_us }) => {
+                    own.add(places.places_ms(first_us));
+                    own.line_until_ms = first_us.saturating_add(places.all_us()) / 1_000;
+                }
+                Ok(Line::Full { until_ms }) => {
+                    (into.missing, own.line_until_ms) = (Missing::Full, until_ms);
+                    return;
+                }
+                Ok(Line::Overtaken) if rate.recovers => into.missing = Missing::Unknown,
+                Ok(Line::Overtaken) => return,
+                Err(Unreachable) => {
+                    into.missing = Missing::Unreachable;
+                    let missing = count - into.slots.len();
+                    let slots = std::iter::from_fn(|| self.next_of_share(rate, own));
+                    return into.slots.extend(slots.take(missing));
+                }
+            }
+        }
+    }
+
+    /// Time of the next request of this process, if all functions share the rate. `None` if the table is asked again before.
+    fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> Option<u64> {
+        let now_ms = self.now_ms();
+        let every_ms = u64::from(self.functions) * SECOND_MS / u64::from(rate.per_second.max(1));
+        let next_ms = match own.share_next_ms {
+            // While the destination recovers, not all processes begin at once.
+            0 if rate.recovers => {
+                let deferral = Deferral { from_ms: now_ms, spread_ms: every_ms };
+                deferral.until_ms(self.ports.next_jitter())
+            }
+            next_ms => next_ms.max(now_ms),
+        };
+        own.share_next_ms = next_ms;
+        if next_ms > rate.latest_ms.min(now_ms.saturating_add(UNREACHABLE_MS)) {
+            return None;
+        }
+        own.share_next_ms = next_ms.saturating_add(every_ms);
+        Some(next_ms)
+    }
+}
+
+/// The slots for deliveries.
+#[derive(Debug, Default)]
+struct Taken {
+    slots: Vec<u64>,
+    missing: Missing,
+}
+
+/// The reason why deliveries got no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Missing {
+    /// Other processes were faster, or the response came too late: slots may be free soon.
+    #[default]
+    Soon,
+    /// The item has a newer recovery than this process.
+    Unknown,
+    /// The table is unreachable, and this process has used up its share.
+    Unreachable,
+    /// No slot is free in their time to live.
+    Full,
+}
+
+/// The line of the slots, and the rate at which they follow each other.
+struct Rate<'a> {
+    passage: &'a Passage,
+    item: ItemKey,
+    /// The rate limit of the subscription.
+    most: Option<u32>,
+    per_second: u32,
+    /// True while the destination recovers from an outage.
+    recovers: bool,
+    latest_ms: u64,
+    deadline: &'a Deadline,
+}
+
+impl<'a> Rate<'a> {
+    fn line(&self) -> LineName {
+        if self.recovers { LineName::Recovery } else { LineName::Slots }
+    }
+
+    /// The unused slots of this line in this process.
+    fn own(&self) -> &'a OwnSlots {
+        let destination = &self.passage.destination;
+        if self.recovers { &destination.recovery } else { &destination.slots }
+    }
+
+    /// Counts deliveries that were put off without a place and have one now.
+    fn note_back(&self, due: &[InFlightDelivery]) {
+        let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
+        let change = i64::try_from(count).unwrap_or(i64::MAX);
+        recovering::note_away(&mut self.passage.destination.state(), -change);
+    }
+
+    /// Adopts the rate of a recovery.
+    fn learn(&mut self, report: Option<Report>) {
+        let Some(Report { known, .. }) = report else { return };
+        self.per_second = self.most.map_or(known.rate, |most| most.min(known.rate));
+    }
+
+    /// A place for each waiting request of this process. While the destination recovers, only places for a wait in place: the
+    /// rate may change soon.
+    fn places(
+        &self,
+        wanted: &AtomicU32,
+        others_wait: bool,
+        report: Option<Report>,
+        now_ms: u64,
+    ) -> TakePlaces {
+        let most = report.map_or(u32::MAX, |_| Recovery::places(self.per_second));
+        let within_ms = report.map_or(u64::MAX, |_| now_ms.saturating_add(PLACES_WITHIN_MS));
+        TakePlaces {
+            count: wanted.load(Ordering::Relaxed).min(most),
+            each_us: (SECOND_MS * 1_000 / u64::from(self.per_second.max(1))).max(1),
+            others_wait,
+            latest_ms: self.latest_ms.saturating_add(1).min(within_ms),
+            plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
+            report,
+        }
+    }
+}
+
+/// The latest slot that all of these can use. A slot that they wait for in place is never too late.
+fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
+    let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
+    now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
+}
+
+/// True if a delivery comes back for its slot.
+fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
+    match delivery.hold.slots {
+        0 => false,
+        1 => now_ms <= delivery.due_ms.saturating_add(LATE_MS),
+        // It was too late before; it must not be put off for ever.
+        _ => true,
+    }
+}

@@ -1,0 +1,162 @@
+//! Destinations that recover from an outage: few requests a second at first, from all processes together.
+//!
+//! The rule and the rate are `delivery::table::Recovery`, in the item of the destination's limits. This module keeps the recovery
+//! in this process, and its unreported results.
+
+use delivery::delivery::health::probation::first_ms;
+use delivery::delivery::outcome::Outcome;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+
+use delivery::table::{
+    Line, LineName, Places, RECOVERS_MAX_MS, Recovery, Report, Results, Table as _, TakePlaces,
+};
+use futures::FutureExt as _;
+
+use super::known::{Destination, State};
+use super::passage::Passage;
+use super::{Destinations, GATHER_MS, GatePorts};
+use crate::deadline::Deadline;
+use crate::invocation::Invocation;
+
+/// Maximum number of requests to the table while its recovery differs from that of this process.
+pub(super) const TRIES: u32 = 3;
+
+/// Begins a recovery, unless this process has it or a later one.
+pub(crate) fn begin(
+    state: &mut State,
+    ended_ms: Option<u64>,
+    ceiling: Option<(u32, u64)>,
+    now_ms: u64,
+) {
+    // The item knows whether the destination still recovers.
+    let Some(ended_ms) = ended_ms.filter(|it| now_ms < it.saturating_add(RECOVERS_MAX_MS)) else {
+        return;
+    };
+    let known = state.recovering.map(|it| it.known);
+    if known.is_some_and(|it| it.began_ms >= ended_ms) {
+        return;
+    }
+    let ceiling = ceiling.or_else(|| known?.ceiling);
+    // The item may show that the recovery is over.
+    let known = Recovery { waited_ms: now_ms, ..Recovery::beginning(ceiling, ended_ms) };
+    state.recovering = Some(Report { known, results: Results::default() });
+}
+
+/// The report in the next request to the table; `None` if the destination does not recover.
+pub(super) fn report(state: &State, now_ms: u64) -> Option<Report> {
+    state.recovering.filter(|report| !report.known.is_over(now_ms))
+}
+
+/// Adopts the recovery of an item. `reported` results are included in it.
+pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Option<Results>) {
+    let Some(report) = &mut state.recovering else { return };
+    if recovery.began_ms >= report.known.began_ms {
+        // A relapse in this process may be newer than the item.
+        report.known = recovery.with_ceiling(report.known.ceiling);
+    }
+    report.results = report.results.without(reported.unwrap_or_default());
+}
+
+/// Counts deliveries put off without a place, and returned ones with a place.
+pub(super) fn note_away(state: &mut State, change: i64) {
+    if let Some(report) = &mut state.recovering {
+        report.results.away = report.results.away.saturating_add(change);
+    }
+}
+
+/// Counts the result of an attempt.
+pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u16>) {
+    let Some(report) = &mut state.recovering else { return };
+    // These responses begin a probation, but do not depend on the load.
+    let is_refusal =
+        matches!(outcome, Outcome::NotFound | Outcome::Unauthorized | Outcome::Forbidden);
+    let is_failure = first_ms(outcome, status).is_some() && !is_refusal;
+    // An unsent request does not count.
+    if is_failure {
+        report.results.failed = report.results.failed.saturating_add(1);
+    } else if !matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
+        report.results.good = report.results.good.saturating_add(1);
+    }
+}
+
+/// The ceiling after a relapse, if the destination was recovering.
+pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
+    let report = state.recovering.as_mut().filter(|it| !it.known.is_over(now_ms))?;
+    let ceiling = report.known.ceiling_after_fall(now_ms);
+    // Kept, because the next recovery stays below it.
+    report.known.ceiling = Some(ceiling);
+    Some(ceiling)
+}
+
+/// Adopts the response of the table to a report. True if the results were reported.
+pub(super) fn note_places(state: &mut State, report: &Report, places: Places) -> bool {
+    let is_reported = matches!(places.line, Line::Taken { .. });
+    if let Some(recovery) = places.recovery {
+        note_recovery(state, recovery, is_reported.then_some(report.results));
+    }
+    is_reported
+}
+
+impl<P: GatePorts> Destinations<P> {
+    /// Reports the results of attempts at a destination that recovers. At once: all processes have to slow down within a second
+    /// or two of a fall.
+    pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {
+        let destination = &passage.destination;
+        let recovers = report(&destination.state(), self.now_ms()).is_some();
+        if recovers && passage.has_probation() {
+            self.report_all(destination, of.deadline).boxed().await;
+        }
+    }
+
+    async fn report_all(&self, destination: &Destination, deadline: &Deadline) {
+        // Other attempts of this invocation may end now, and share the report.
+        self.ports.sleep(GATHER_MS).await;
+        let own = destination.recovery.own.lock().await;
+        let item = destination.key.limits_item(&destination.namespace);
+        for _ in 0..TRIES {
+            let now_ms = self.now_ms();
+            let report = report(&destination.state(), now_ms);
+            let Some(report) = report.filter(|report| !report.results.is_none()) else { return };
+            let nothing = TakePlaces {
+                count: 0,
+                each_us: 0,
+                others_wait: own.line_until_ms > now_ms,
+                latest_ms: u64::MAX / 1_000,
+                plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
+                report: Some(report),
+            };
+            let table = self.table.port();
+            let asked = table.take_places(&item, LineName::Recovery, &nothing, now_ms);
+            let Ok(places) = self.table.answer(asked, deadline).await else { return };
+            let is_reported = note_places(&mut destination.state(), &report, places);
+            if is_reported {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shows_too_much_load_is_a_failure_and_what_was_not_sent_is_neither() {
+        for (outcome, status, good, failed) in [
+            (Outcome::Success, Some(200), 1, 0),
+            (Outcome::BadRequest, Some(400), 1, 0),
+            (Outcome::NotFound, Some(404), 1, 0),
+            (Outcome::Busy, Some(503), 0, 1),
+            (Outcome::GenericError, Some(500), 0, 1),
+            (Outcome::TimedOut, None, 0, 1),
+            (Outcome::SocketError, None, 0, 1),
+            (Outcome::Aborted, None, 0, 0),
+        ] {
+            let mut state = State::default();
+            begin(&mut state, Some(5_000), None, 5_000);
+            note_result(&mut state, outcome, status);
+            let results = state.recovering.map(|report| report.results);
+            assert_eq!(results, Some(Results { good, failed, away: 0 }), "{outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The gate of destinations that asked for a pause by `Retry-After`. The rule is `health::retry_after`.
+
+use delivery::delivery::WaitReason;
+
+use super::answer::Answer;
+use super::gates::{longest_wait_ms, unless_open};
+use super::passage::Passage;
+use super::{Destinations, GatePorts, can_wait};
+use crate::invocation::Invocation;
+use crate::progress::InFlightDelivery;
+
+impl<P: GatePorts> Destinations<P> {
+    /// Lets deliveries wait until the end of the requested pause.
+    pub(super) fn ask_requested_wait(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let most_ms = passage.subscription.retry.retry_after_max_ms;
+        let now_ms = self.now_ms();
+        let deferral = passage.destination.state().requested_wait.deferral(most_ms, now_ms)?;
+        if !can_wait(due, of) {
+            return None;
+        }
+        let wait = |one| {
+            // The destination asked for the wait, and not for what is added to it.
+            let latest_ms = now_ms.saturating_add(longest_wait_ms(one, passage, now_ms));
+            let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
+            Answer::Wait { until_ms: until_ms.max(deferral.from_ms), why: WaitReason::RetryAfter }
+        };
+        unless_open(due.iter().map(wait))
+    }
+}

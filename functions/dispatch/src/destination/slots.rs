@@ -1,0 +1,88 @@
+//! The unused slots of this process, for destinations with a rate.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use delivery::time::duration::SECOND_MS;
+
+/// Tolerated delay of the use of a slot.
+const LATE_MS: u64 = SECOND_MS;
+
+/// The slots of one destination in this process.
+#[derive(Debug, Default)]
+pub(super) struct OwnSlots {
+    /// Slots for the deliveries that wait for the lock.
+    pub(super) wanted: AtomicU32,
+    pub(super) own: tokio::sync::Mutex<Own>,
+}
+
+/// The slots of a rate in this process.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    /// Unused slots, sorted.
+    slots_ms: VecDeque<u64>,
+    /// End of the line of other processes, from the last response of the table.
+    pub(super) line_until_ms: u64,
+    /// While the table is unreachable: time of the next request of this process.
+    pub(super) share_next_ms: u64,
+}
+
+impl Own {
+    /// Adds slots, which are later than all before.
+    pub(super) fn add(&mut self, slots_ms: impl Iterator<Item = u64>) {
+        self.slots_ms.extend(slots_ms);
+    }
+
+    /// Removes and returns the next slot that is not over.
+    pub(super) fn take(&mut self, now_ms: u64) -> Option<u64> {
+        self.slots_ms.retain(|slot_ms| now_ms <= slot_ms.saturating_add(LATE_MS));
+        self.slots_ms.pop_front()
+    }
+
+    /// Returns a slot that was too late for its delivery.
+    pub(super) fn put_back(&mut self, slot_ms: u64) {
+        self.slots_ms.push_front(slot_ms);
+    }
+}
+
+/// Adds to the number of wanted slots, until it is dropped.
+pub(super) struct Wants<'a>(&'a AtomicU32, u32);
+
+impl<'a> Wants<'a> {
+    pub(super) fn of(wanted: &'a AtomicU32, count: u32) -> Self {
+        wanted.fetch_add(count, Ordering::Relaxed);
+        Self(wanted, count)
+    }
+}
+
+impl Drop for Wants<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_wanted_until_whoever_wants_them_has_gone() {
+        let wanted = AtomicU32::new(0);
+        let (two, three) = (Wants::of(&wanted, 2), Wants::of(&wanted, 3));
+        assert_eq!(wanted.load(Ordering::Relaxed), 5);
+        drop(two);
+        assert_eq!(wanted.load(Ordering::Relaxed), 3);
+        drop(three);
+        assert_eq!(wanted.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn slots_are_used_in_their_order_and_lost_a_second_later() {
+        let mut own = Own::default();
+        own.add([10_000, 10_050, 11_000].into_iter());
+        assert_eq!(own.take(11_001), Some(10_050));
+        own.put_back(10_050);
+        assert_eq!(own.take(11_050), Some(10_050));
+        assert_eq!((own.take(5), own.take(5)), (Some(11_000), None));
+    }
+}

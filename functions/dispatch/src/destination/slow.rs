@@ -1,0 +1,64 @@
+//! The gate of slow destinations: their deliveries are attempted in a queue of their own. The rule is `health::slow`.
+
+use adapters::telemetry;
+use delivery::delivery::health::shared::Attempted;
+
+use super::answer::Answer;
+use super::gates::unless_open;
+use super::passage::Passage;
+use super::{Destinations, GatePorts};
+use crate::invocation::Invocation;
+use crate::message::fits_a_message;
+use crate::progress::InFlightDelivery;
+
+impl<P: GatePorts> Destinations<P> {
+    /// Moves deliveries of a slow destination to the slow lane.
+    pub(super) fn ask_slow_lane(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let was_abandoned = || due.iter().any(|one| one.delivery.abandoned);
+        if passage.is_probe() || !(passage.is_slow() || was_abandoned()) {
+            return None;
+        }
+        let answer = |one| match self.moves_to_slow_lane(one, due.len(), passage, of) {
+            true => Answer::Slow,
+            false => Answer::Open,
+        };
+        unless_open(due.iter().map(answer))
+    }
+
+    /// True if a delivery is attempted in the slow lane and not here, in a request with this many events.
+    pub(super) fn moves_to_slow_lane(
+        &self,
+        one: &InFlightDelivery,
+        events: usize,
+        passage: &Passage,
+        of: &Invocation<'_>,
+    ) -> bool {
+        self.slow_lane.may_move(of.queue, events, self.now_ms())
+            && (one.delivery.abandoned || passage.is_slow())
+            && fits_a_message(&one.delivery)
+    }
+
+    /// Records that an attempt is abandoned. Returns false, and records nothing, if one was abandoned in this spell.
+    pub(crate) fn abandon(&self, passage: &Passage, started_ms: u64) -> bool {
+        let (destination, now_ms) = (&passage.destination, self.now_ms());
+        let mut state = destination.state();
+        if !state.slowness.may_abandon() {
+            return false;
+        }
+        if let Some(found) = state.slowness.note_abandoned(now_ms) {
+            let findings = state.findings(destination, &passage.subscription);
+            findings.slow = Some((found, now_ms));
+            findings.add_attempt(Attempted::abandoned(started_ms, now_ms));
+            drop(state);
+            destination.note_unshared();
+            let name = &passage.subscription.name;
+            telemetry::slow_destination(name, destination.address(), found);
+        }
+        true
+    }
+}

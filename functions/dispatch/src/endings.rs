@@ -1,0 +1,252 @@
+//! Carries out the end of a delivery: done, re-enqueued, dead-lettered or dropped.
+//!
+//! After a failed send, the record is redelivered.
+
+use std::sync::Arc;
+
+use adapters::runtime::contained;
+use adapters::telemetry::{self, Telemetry};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
+use delivery::delivery::{DeadLetter, DeliveryTarget};
+use delivery::machine::follow_up::{self, FollowUp};
+use delivery::machine::forward::forward;
+use delivery::machine::step::{End, end_without_success};
+use delivery::ports::{JitterSource, QueueName, StoragePorts};
+use delivery::subscription::name::TopicName;
+use futures::FutureExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use crate::invocation::Invocation;
+use crate::message::{delivery_message, fits_a_message, publication_message};
+use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
+use crate::sending::{Carried, Sending};
+
+/// The ends of deliveries, carried out.
+#[derive(Debug)]
+pub(crate) struct Endings<P> {
+    pub(crate) ports: Arc<P>,
+    pub(crate) sending: Arc<Sending<P>>,
+    pub(crate) telemetry: Arc<Telemetry>,
+}
+
+pub(crate) trait EndingPorts: StoragePorts + JitterSource {}
+
+impl<T: StoragePorts + JitterSource> EndingPorts for T {}
+
+impl<P: EndingPorts> Endings<P> {
+    /// Carries out an end. Futures that send are boxed: those of the clients are large, and most events need none of them.
+    pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
+        let delivery = &in_flight.delivery;
+        let carried = match &end {
+            End::Retry { wait_ms } => {
+                return self.requeue(of, in_flight, QueueName::Retry, *wait_ms).boxed().await;
+            }
+            End::DeadLetter(letter) => self.sending.send_dead_letter(letter, of).boxed().await,
+            End::ToSink(letter) => self.send_to_sink(of, in_flight, letter).boxed().await,
+            End::Done => {
+                self.telemetry.delivered(delivery, self.ports.now_ms());
+                Carried::Ended(None)
+            }
+            End::Drop(reason) => {
+                self.telemetry.dropped(delivery, &(*reason).into());
+                Carried::Ended(None)
+            }
+        };
+        let replay_end = |stored, now_ms| end.of_replay(delivery, stored, now_ms);
+        self.note_end(of, in_flight.id, carried, replay_end).await;
+    }
+
+    /// Records that an end was carried out, or failed. Before that, the end of a replay is sent.
+    async fn note_end(
+        &self,
+        of: &Invocation<'_>,
+        id: ItemId,
+        carried: Carried,
+        replay_end: impl FnOnce(Option<(String, String)>, u64) -> Option<ReplayEnd>,
+    ) {
+        let is_failed = carried.is_failed();
+        if let Carried::Ended(stored) = carried
+            && let Some(end) = replay_end(stored, self.ports.now_ms())
+        {
+            self.sending.send_replay_end(end, of).boxed().await;
+        }
+        of.progress.set_sent(id, !is_failed);
+    }
+
+    /// Carries out several ends. A panic in one is contained: its unfinished deliveries remain in the progress.
+    pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
+        // Most groups leave nothing unfinished: then no future is made.
+        if unfinished.is_empty() {
+            return;
+        }
+        let finish = async |Unfinished { in_flight, end }| {
+            contained("finish", self.finish(of, &in_flight, end)).await;
+        };
+        // At once, so that their messages share requests to the queue.
+        stream::iter(unfinished).for_each_concurrent(None, finish).await;
+    }
+
+    /// Ends a delivery that succeeded, after everything that follows from its response was sent.
+    pub(crate) async fn finish_success(
+        &self,
+        of: &Invocation<'_>,
+        in_flight: &InFlightDelivery,
+        follow_ups: Vec<FollowUp>,
+    ) {
+        if follow_ups.is_empty() || !self.send_all(follow_ups, of).boxed().await.is_failed() {
+            self.finish(of, in_flight, End::Done).await;
+        } else {
+            // The delivery will be repeated: a second request is better than a lost reply.
+            telemetry::repeated(&in_flight.delivery);
+            of.progress.set(in_flight.id, Stage::SendFailed);
+        }
+    }
+
+    /// Ends a delivery whose destination is a topic, after its event was published there.
+    pub(crate) async fn forward(
+        &self,
+        of: &Invocation<'_>,
+        in_flight: &InFlightDelivery,
+        to: &TopicName,
+    ) {
+        let InFlightDelivery { id, delivery, subscription } = in_flight;
+        let now_ms = self.ports.now_ms();
+        let end = match forward(delivery, subscription, to, &of.catalogue, now_ms) {
+            Ok((publication, body)) => {
+                let message = publication_message(publication, body);
+                if !message.fits() {
+                    let reason = Reason::EventTooLargeToResend;
+                    end_without_success(delivery, subscription, reason, now_ms)
+                } else if self.sending.send(QueueName::FanOut, message, of.deadline).await {
+                    End::Done
+                } else {
+                    return of.progress.set(*id, Stage::SendFailed);
+                }
+            }
+            Err(end) => end,
+        };
+        self.finish(of, in_flight, end).await;
+    }
+
+    /// Sends a dead letter on its way to its end.
+    pub(crate) async fn finish_dead_letter(
+        &self,
+        of: &Invocation<'_>,
+        id: ItemId,
+        letter: &DeadLetter,
+    ) {
+        let carried = self.sending.send_dead_letter(letter, of).await;
+        let end = |stored, now_ms| ReplayEnd::of_dead_letter(letter, stored, now_ms);
+        self.note_end(of, id, carried, end).await;
+    }
+
+    /// Re-enqueues a delivery as a message of its own, to be received after about the wait.
+    pub(crate) async fn requeue(
+        &self,
+        of: &Invocation<'_>,
+        in_flight: &InFlightDelivery,
+        queue: QueueName,
+        wait_ms: u64,
+    ) {
+        let InFlightDelivery { id, subscription, delivery } = in_flight;
+        let message = delivery_message(delivery, wait_ms);
+        if message.fits() {
+            return of.progress.set_sent(*id, self.sending.send(queue, message, of.deadline).await);
+        }
+        let reason = Reason::EventTooLargeToResend;
+        let letter = match end_without_success(delivery, subscription, reason, self.ports.now_ms())
+        {
+            // With the dead letter the event is larger still, so the sink is not tried.
+            End::ToSink(letter) => Box::new(too_large_for_sink(*letter)),
+            End::DeadLetter(letter) => letter,
+            // The first two cannot happen: this end is never a success.
+            End::Done | End::Retry { .. } | End::Drop(_) => {
+                self.telemetry.dropped(delivery, &reason.into());
+                let end = |_, now_ms| ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms);
+                return self.note_end(of, *id, Carried::Ended(None), end).await;
+            }
+        };
+        self.finish_dead_letter(of, *id, &letter).await;
+    }
+
+    /// Sends a dead letter on its way to its sink.
+    async fn send_to_sink(
+        &self,
+        of: &Invocation<'_>,
+        in_flight: &InFlightDelivery,
+        letter: &DeadLetter,
+    ) -> Carried {
+        let (subscription, now_ms) = (&in_flight.subscription, self.ports.now_ms());
+        let mut follow_ups =
+            follow_up::send_to_sink(letter.clone(), subscription, &of.catalogue, now_ms);
+        if !follow_ups.iter().all(fits_or_ends_by_itself) {
+            follow_ups = vec![FollowUp::DeadLetter(Box::new(too_large_for_sink(letter.clone())))];
+        }
+        let target = match follow_ups.first() {
+            Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
+            Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
+        };
+        let carried = self.send_all(follow_ups, of).await;
+        let Some(target) = target.filter(|_| !carried.is_failed()) else { return carried };
+        self.telemetry.sent_to_sink(letter, &target);
+        self.sending.counts.note(letter, &of.catalogue);
+        match target {
+            // The sink may refuse it.
+            DeliveryTarget::Sink(_) => carried,
+            // A publication to a topic is final.
+            DeliveryTarget::Destination | DeliveryTarget::Reply => Carried::Ended(None),
+        }
+    }
+
+    /// Sends everything that follows from an end; stops at the first failure.
+    async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> Carried {
+        let mut last = Carried::Sent;
+        // After a failure the record is redelivered: more messages would only be more duplicates.
+        for follow_up in follow_ups {
+            last = self.send_follow_up(follow_up, of).await;
+            if last.is_failed() {
+                break;
+            }
+        }
+        last
+    }
+
+    async fn send_follow_up(&self, follow_up: FollowUp, of: &Invocation<'_>) -> Carried {
+        let now_ms = self.ports.now_ms();
+        match follow_up {
+            FollowUp::Deliver(next) => {
+                let wait_ms = next.due_ms.saturating_sub(now_ms);
+                let message = delivery_message(&next, wait_ms);
+                if !message.fits() {
+                    let reason = Reason::EventTooLargeToResend;
+                    let letter = DeadLetter::without_subscription(*next, reason, now_ms);
+                    return self.sending.send_dead_letter(&letter, of).await;
+                }
+                // A delivery that is due at once must not wait behind a backlog of retries.
+                let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
+                Carried::sent(self.sending.send(queue, message, of.deadline).await)
+            }
+            FollowUp::DeadLetter(letter) => self.sending.send_dead_letter(&letter, of).await,
+            FollowUp::Drop(letter) => {
+                self.telemetry.dropped(&letter.delivery, &letter.reason);
+                Carried::Sent
+            }
+        }
+    }
+}
+
+/// True if a delivery that follows from a dead letter fits a message. A delivery to an address may be too large: it becomes a
+/// dead letter again by itself. A publication would become a dead letter about a dead letter.
+fn fits_or_ends_by_itself(follow_up: &FollowUp) -> bool {
+    match follow_up {
+        FollowUp::Deliver(next) => {
+            matches!(next.target, DeliveryTarget::Sink(_)) || fits_a_message(next)
+        }
+        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => true,
+    }
+}
+
+fn too_large_for_sink(letter: DeadLetter) -> DeadLetter {
+    letter.store_in_default("too large to travel to its sink")
+}

@@ -1,0 +1,200 @@
+//! Exchanges the health of destinations with other processes, so that one of them probes and all obey.
+//!
+//! A process writes its findings at the end of an invocation: nothing while all is well. Slowness of a destination is written at
+//! once. A process reads the news when it starts, and then every half minute at most. An unreachable table is not asked for a
+//! while: then each process decides by itself. Findings that are lost with a process are found again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use adapters::runtime::contained;
+use adapters::telemetry::Telemetry;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
+use delivery::delivery::health::notice::Transition;
+use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
+use delivery::table::{Expected, Table as _};
+use delivery::time::duration::SECOND_MS;
+use futures::FutureExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use crate::deadline::Deadline;
+use crate::destination::{Destination, Destinations, GatePorts, recovering};
+use crate::invocation::Invocation;
+use crate::notices::{self, NoticePorts, Notices};
+use crate::table::{SharedTable, Unreachable};
+
+/// Interval between reads of the news.
+pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
+/// Maximum number of concurrent writes.
+const WRITES_AT_ONCE: usize = 8;
+
+/// The exchange of news with other processes.
+#[derive(Debug)]
+pub(crate) struct Exchange<P> {
+    pub(crate) ports: Arc<P>,
+    pub(crate) table: Arc<SharedTable<P>>,
+    pub(crate) destinations: Arc<Destinations<P>>,
+    pub(crate) notices: Arc<Notices<P>>,
+    pub(crate) telemetry: Arc<Telemetry>,
+    /// Time of the last read.
+    pub(crate) read_ms: Mutex<Option<u64>>,
+}
+
+/// The ports of the exchange of news.
+pub(crate) trait NewsPorts: GatePorts + NoticePorts {}
+
+impl<T: GatePorts + NoticePorts> NewsPorts for T {}
+
+impl<P: NewsPorts> Exchange<P> {
+    /// Reads the news, if the read is due.
+    pub(crate) async fn learn(&self, deadline: &Deadline) {
+        if self.begin_reading() {
+            contained("learn", self.learn_all(deadline).boxed()).await;
+        }
+    }
+
+    /// True if a read of the news is due. Then the next one is due after [`READ_EVERY_MS`], also if the table refuses this one.
+    fn begin_reading(&self) -> bool {
+        let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = self.ports.now_ms();
+        let is_due = read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(READ_EVERY_MS));
+        let begins = is_due && !self.table.is_unreachable();
+        if begins {
+            *read_ms = Some(now_ms);
+        }
+        begins
+    }
+
+    async fn learn_all(&self, deadline: &Deadline) {
+        let asked = self.table.port().newest(NEWS, NEWS_MAX);
+        let Ok(stored) = self.table.answer(asked, deadline).await else { return };
+        let now_ms = self.ports.now_ms();
+        let news = stored.iter().filter(|it| !it.has_expired(now_ms));
+        // News of a newer version cannot be used.
+        let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
+        self.adopt(&news);
+        self.destinations.adopt_switches(&news);
+        self.ports.were_changed(news.topics());
+    }
+
+    /// Adopts the health of destinations from the news. Skips destinations with unwritten findings, which are newer.
+    fn adopt(&self, news: &AllNews) {
+        let now_ms = self.ports.now_ms();
+        for (namespace, health) in news.health() {
+            // A healthy destination without a value in this process needs none.
+            let known = match health.is_news() {
+                true => Some(self.destinations.known().get(health.destination, namespace)),
+                false => self.destinations.known().find(health.destination),
+            };
+            let Some(destination) = known else { continue };
+            let mut state = destination.state();
+            if state.findings.is_some() {
+                continue;
+            }
+            match health.failing {
+                Some(spell) => state.failures.adopt(spell, now_ms),
+                // Failures that are counted before a probation concern this process alone.
+                None if state.failures.is_on_probation() => state.failures.forget(),
+                None => {}
+            }
+            match health.slow {
+                Some(spell) => state.slowness.adopt(spell, now_ms),
+                None => state.slowness.forget(),
+            }
+            // Its first success here is the end of a row of failures that another process found.
+            state.row_told_ms = state.row_told_ms.or(health.refusing.map(|row| row.since_ms));
+            if health.failing.is_none() {
+                recovering::begin(&mut state, health.ended_ms, health.ceiling, now_ms);
+            }
+        }
+    }
+
+    /// Writes the findings of this process. A failed write is repeated later.
+    pub(crate) async fn share(&self, of: &Invocation<'_>) {
+        // Without subscriptions the topic of notices is unknown.
+        if !of.knows_subscriptions {
+            return;
+        }
+        self.share_health(of).await;
+        contained("share", self.notices.share_dead_letters(of).boxed()).await;
+    }
+
+    /// Writes the findings of this process about destinations.
+    pub(crate) async fn share_health(&self, of: &Invocation<'_>) {
+        if !of.knows_subscriptions || self.table.is_unreachable() {
+            return;
+        }
+        let unshared = self.destinations.known().take_unshared();
+        if !unshared.is_empty() {
+            // The batch is finished: a panic must not return it.
+            contained("share", self.share_all(unshared, of).boxed()).await;
+        }
+    }
+
+    async fn share_all(&self, unshared: Vec<Arc<Destination>>, of: &Invocation<'_>) {
+        let share = async |destination: Arc<Destination>| {
+            let findings = destination.state().findings.take();
+            if let Some(findings) = findings {
+                self.share_findings(&destination, findings, of).await;
+            }
+        };
+        stream::iter(unshared).for_each_concurrent(WRITES_AT_ONCE, share).await;
+    }
+
+    /// Writes the findings of this process about a destination, and publishes changes.
+    async fn share_findings(
+        &self,
+        destination: &Arc<Destination>,
+        mut findings: Findings,
+        of: &Invocation<'_>,
+    ) {
+        let (deadline, now_ms, key) = (of.deadline, self.ports.now_ms(), destination.key);
+        findings.notifies = notices::are_wanted(&findings, &of.catalogue);
+        let merge = |stored: Option<DestinationState>| {
+            let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
+            let changes = Transition::since(stored.as_ref(), &merged);
+            let news: Vec<News> = News::of_change(key, stored.as_ref(), &merged).collect();
+            (merged, (changes, news))
+        };
+        let item = key.health_item(findings.namespace());
+        let Ok((state, (changes, news))) = self.table.update(&item, merge, deadline).await else {
+            return keep(destination, findings);
+        };
+        changes.for_each(|change| self.telemetry.destination_changed(&state, change));
+        let are_told = self.tell(&news, deadline).await.is_ok();
+        self.adopt(&news.into_iter().collect());
+        self.note_disabled(key, &state);
+        let are_sent = state.notices.is_empty()
+            || self.notices.send_about_destination(&item, &state, of).await;
+        if !are_told || !are_sent {
+            // The item is written, but the news are not: the next invocation publishes them.
+            let Findings { destination: address, subscription, .. } = findings;
+            keep(destination, Findings::new(address, subscription));
+        }
+    }
+
+    fn note_disabled(&self, key: DestinationKey, state: &DestinationState) {
+        let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
+        self.destinations.note_disabled(key, disabled);
+    }
+
+    async fn tell(&self, news: &[News], deadline: &Deadline) -> Result<(), Unreachable> {
+        for one in news {
+            let (item, entry, now_ms) = (one.item(), one.entry(), self.ports.now_ms());
+            let told = self.table.port().replace(&item, &entry, Expected::Anything, now_ms);
+            self.table.answer(told, deadline).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps findings after a failed write, beside newer ones.
+fn keep(destination: &Arc<Destination>, findings: Findings) {
+    let mut state = destination.state();
+    match &mut state.findings {
+        Some(newer) => newer.add_earlier(findings),
+        none => *none = Some(findings),
+    }
+    drop(state);
+    destination.note_unshared();
+}

@@ -1,0 +1,82 @@
+//! Notices about destinations are published to the topic that wants them, and delivered as any event.
+
+use std::sync::Arc;
+
+use delivery::delivery::Publication;
+use delivery::delivery::health::shared::{DestinationState, Findings};
+use delivery::ports::{Attribute, Message, MessageGroup, QueueName};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::table::ItemKey;
+use delivery::wire::write_publication;
+use uuid::Uuid;
+
+use super::{NoticePorts, Notices};
+use crate::invocation::Invocation;
+
+/// True if a subscription wants notices of these findings. The topic of notices gets none about its own destinations: that would
+/// be an endless loop.
+pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
+    let of_itself = |topic: &TopicName| {
+        let name = findings.subscription.parse::<SubscriptionName>();
+        name.is_ok_and(|name| name.topic == *topic)
+    };
+    catalogue.topic_of_notices().is_some_and(|topic| !of_itself(topic))
+}
+
+impl<P: NoticePorts> Notices<P> {
+    /// Sends the notices of a destination; true if all were sent. They stay beside its state until they are sent. After an
+    /// interruption they are sent again, with the same ids.
+    pub(crate) async fn send_about_destination(
+        &self,
+        item: &ItemKey,
+        state: &DestinationState,
+        of: &Invocation<'_>,
+    ) -> bool {
+        let Some(topic) = of.catalogue.topic_of_notices() else { return true };
+        let mut sent = Vec::new();
+        for notice in &state.notices {
+            let (_, message) = published(notice.id, notice.at_ms, notice.event(state), topic);
+            if self.sending.send(QueueName::FanOut, message, of.deadline).await {
+                sent.push(notice.clone());
+            }
+        }
+        let forget = |stored: Option<DestinationState>| {
+            (stored.unwrap_or_else(|| state.clone()).without_notices(&sent), ())
+        };
+        if !sent.is_empty() {
+            let _ = self.table.update(item, forget, of.deadline).await;
+        }
+        sent.len() == state.notices.len()
+    }
+}
+
+/// A notice as a published record.
+pub(super) fn published(
+    id: Uuid,
+    at_ms: u64,
+    event: String,
+    topic: &TopicName,
+) -> (Publication, Message) {
+    let publication = Publication {
+        message: id.to_string(),
+        published_ms: at_ms,
+        topic: Some(topic.to_string()),
+        group: None,
+        traceparent: None,
+        hold: Default::default(),
+        part: None,
+        dead_letters_ms: None,
+        onward: None,
+    };
+    let message = Message {
+        body: Arc::from(event),
+        topic: Some(topic.clone()),
+        attribute: Attribute::Publication(write_publication(&publication)),
+        group: MessageGroup::Received(None),
+        receives: 0,
+        unread: 0,
+        wait_ms: 0,
+    };
+    (publication, message)
+}

@@ -1,0 +1,165 @@
+//! Sends everything that follows from an attempt. A queue that refuses or does not respond in time is replaced by another way to
+//! the same end. Only when both fail, a record is redelivered.
+//!
+//! Each try gets half of the time that is left for sending, so that some is left for later sends. A stuck queue must not make
+//! Lambda kill the invocation, which would repeat every attempt of the batch. A message after a timeout may still arrive, so it
+//! may be duplicated.
+
+use std::sync::Arc;
+
+use adapters::telemetry::Telemetry;
+use adapters::{dead_letter_store, telemetry};
+use delivery::delivery::DeadLetter;
+use delivery::delivery::replay::ReplayEnd;
+use delivery::ports::{Message, QueueError, QueueName, StoragePorts};
+use delivery::subscription::sink::Container;
+use futures::FutureExt as _;
+
+use crate::dead_letter_counts::DeadLetterCounts;
+use crate::deadline::Deadline;
+use crate::invocation::Invocation;
+use crate::message::dead_letter_message;
+use crate::slow_lane::SlowLane;
+
+/// The result of an end.
+pub(crate) enum Carried {
+    /// A send failed: the record is redelivered.
+    Failed,
+    /// The delivery continues as a message, or at its sink.
+    Sent,
+    /// The delivery is over. A stored dead letter has this container and key.
+    Ended(Option<(String, String)>),
+}
+
+impl Carried {
+    pub(crate) fn sent(is_sent: bool) -> Self {
+        if is_sent { Self::Sent } else { Self::Failed }
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        match self {
+            Self::Failed => true,
+            Self::Sent | Self::Ended(_) => false,
+        }
+    }
+}
+
+/// The queues and the storage that messages go to.
+#[derive(Debug)]
+pub(crate) struct Sending<P> {
+    pub(crate) ports: Arc<P>,
+    /// The deployment's container of dead letters.
+    pub(crate) container: Container,
+    pub(crate) counts: Arc<DeadLetterCounts>,
+    pub(crate) slow_lane: Arc<SlowLane>,
+    pub(crate) telemetry: Arc<Telemetry>,
+}
+
+impl<P: StoragePorts> Sending<P> {
+    /// Sends a message to its queue, else to the substitute; true if either accepted it.
+    pub(crate) async fn send(
+        &self,
+        queue: QueueName,
+        message: Message,
+        deadline: &Deadline,
+    ) -> bool {
+        let group = message.group.to_string();
+        let first = self.try_send(queue, message.clone(), deadline).await;
+        let sent = match (first, substitute(queue)) {
+            (Err(error), Some(other)) => {
+                telemetry::rerouted(&group, queue, &error.to_string());
+                self.slow_lane.note_refusal(queue, self.ports.now_ms());
+                // Boxed: it is rare, and would enlarge the future of every send.
+                self.try_send(other, message, deadline).boxed().await
+            }
+            (first, _) => first,
+        };
+        sent.inspect_err(|error| telemetry::unsent(&group, &error.to_string())).is_ok()
+    }
+
+    /// Sends a dead letter to its queue. It is stored from here if it does not fit a message, or its queue refuses it.
+    pub(crate) async fn send_dead_letter(
+        &self,
+        letter: &DeadLetter,
+        of: &Invocation<'_>,
+    ) -> Carried {
+        let message = dead_letter_message(letter);
+        let carried = match message.fits() && self.send_to_storage(message, of.deadline).await {
+            true => Carried::Sent,
+            false => self.store(letter, of).boxed().await,
+        };
+        match (&carried, &letter.returned) {
+            (Carried::Failed, _) => {}
+            (Carried::Sent | Carried::Ended(_), Some(returned)) => {
+                telemetry::returned(letter, returned);
+            }
+            (Carried::Sent | Carried::Ended(_), None) => {
+                telemetry::dead_letter_sent(letter);
+                self.counts.note(letter, &of.catalogue);
+            }
+        }
+        carried
+    }
+
+    /// Sends a dead letter on its way to storage; true if its queue accepted it.
+    async fn send_to_storage(&self, message: Message, deadline: &Deadline) -> bool {
+        let (group, queue) = (message.group.to_string(), QueueName::DeadLetter);
+        let sent = self.try_send(queue, message, deadline).await;
+        sent.inspect_err(|error| telemetry::rerouted(&group, queue, &error.to_string())).is_ok()
+    }
+
+    async fn try_send(
+        &self,
+        queue: QueueName,
+        message: Message,
+        deadline: &Deadline,
+    ) -> Result<(), QueueError> {
+        let sent = deadline.in_time(&*self.ports, self.ports.send(queue, message)).await;
+        sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
+    }
+
+    /// Sends the end of a replayed delivery on its way to storage. If its queue refuses it, it is logged: a report is no reason
+    /// to repeat a delivery.
+    pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
+        let message = Message::of_replay_end(&end, 0);
+        if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
+            telemetry::replay_end_unsent(&end, &problem.to_string());
+        }
+    }
+
+    async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> Carried {
+        let letters = [letter];
+        let storing = dead_letter_store::store(&*self.ports, &self.container, &letters);
+        let problem = match of.deadline.in_time(&*self.ports, storing).await {
+            Some(Ok(location)) => {
+                self.telemetry.dead_lettered(letter);
+                return Carried::Ended(location.map(|of| (of.container, of.key)));
+            }
+            Some(Err(error)) => error.to_string(),
+            None => NO_ANSWER.to_owned(),
+        };
+        telemetry::unsent(&letter.delivery.subscription.to_string(), &problem);
+        Carried::Failed
+    }
+}
+
+/// The problem of a queue or a storage that is stuck.
+pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
+
+/// The substitute of a queue that refuses a message. Dispatch reads both and treats their messages alike; in the substitute the
+/// message only waits among retries, or among first attempts. Messages that the slow lane refuses are attempted among retries, as
+/// [`SlowLane`] ensures.
+fn substitute(queue: QueueName) -> Option<QueueName> {
+    match queue {
+        QueueName::Retry => Some(QueueName::FanOut),
+        QueueName::FanOut => Some(QueueName::Retry),
+        QueueName::Slow => Some(QueueName::Retry),
+        // A record that may crash us must not share a batch again: it returns to its queue.
+        QueueName::Isolation => None,
+        // A dead letter is stored instead. Dispatch sends to no other queue.
+        QueueName::DeadLetter
+        | QueueName::Events
+        | QueueName::Unprocessed
+        | QueueName::LastResort => None,
+    }
+}

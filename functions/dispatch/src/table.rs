@@ -1,0 +1,186 @@
+//! Requests to the table within bounds: a slow or unreachable table must not keep deliveries waiting.
+//!
+//! A table that does not respond is not asked for a while: then each process decides by itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adapters::telemetry;
+use delivery::delivery::health::shared::Document;
+use delivery::ports::{Clock, JitterSource};
+use delivery::table::{Expected, HasTable, ItemKey, Table as _, TableError};
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+
+use crate::deadline::Deadline;
+
+/// Time limit of one request.
+pub(crate) const REQUEST_MS: u64 = SECOND_MS;
+/// Pause of requests after one without a response.
+pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
+/// Interval between log lines about an unreachable table.
+const LOG_EVERY_MS: u64 = MINUTE_MS;
+/// Maximum number of tries to write an entry that others write at the same time. The constant after it is the longest pause after
+/// the first try; it doubles each time.
+const TRIES: u32 = 7;
+const FIRST_PAUSE_MS: u64 = 20;
+
+/// The problem of a table that is slow.
+const LATE: &str = "it did not answer in time";
+
+/// The table gave no usable response, or none in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unreachable;
+
+/// The reason why an entry was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotUpdated {
+    /// Other processes changed it at each try. It may be tried again soon.
+    Contended,
+    /// See [`Unreachable`].
+    Unreachable,
+}
+
+impl From<Unreachable> for NotUpdated {
+    fn from(Unreachable: Unreachable) -> Self {
+        Self::Unreachable
+    }
+}
+
+/// A document and its version; the document may be missing.
+pub(crate) struct Read<D> {
+    pub(crate) document: Option<D>,
+    version: Option<u64>,
+}
+
+/// The ports of a table that is asked within bounds.
+pub(crate) trait TablePorts: HasTable + Clock + JitterSource + Send + Sync {}
+
+impl<T: HasTable + Clock + JitterSource + Send + Sync> TablePorts for T {}
+
+/// The table of the deployment, as this process reaches it.
+#[derive(Debug)]
+pub(crate) struct SharedTable<P> {
+    ports: Arc<P>,
+    reached: Mutex<Reached>,
+}
+
+#[derive(Debug, Default)]
+struct Reached {
+    /// End of the pause after a request without a response.
+    unreachable_until_ms: u64,
+    /// Earliest time of the next log line about it.
+    log_next_ms: u64,
+}
+
+impl<P: TablePorts> SharedTable<P> {
+    pub(crate) fn new(ports: Arc<P>) -> Self {
+        Self { ports, reached: Mutex::default() }
+    }
+
+    /// The table itself, for a request whose result goes through [`Self::answer`].
+    pub(crate) fn port(&self) -> &P::Table {
+        self.ports.table()
+    }
+
+    /// True during the pause after a request without a response.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.ports.now_ms() < self.reached().unreachable_until_ms
+    }
+
+    /// The current document of an item. An unusable document counts as no response.
+    pub(crate) async fn read<D: Document>(
+        &self,
+        key: &ItemKey,
+        deadline: &Deadline,
+    ) -> Result<Read<D>, Unreachable> {
+        let asked = self.port().entry(key, self.ports.now_ms());
+        let Some(stored) = self.answer(asked, deadline).await? else {
+            return Ok(Read { document: None, version: None });
+        };
+        match D::read(stored.text.as_bytes()) {
+            Ok(document) => Ok(Read { document: Some(document), version: Some(stored.version) }),
+            Err(error) => {
+                // Not replaced: a newer version may have written it.
+                self.log(&format!("item {key}: {error}"));
+                Err(Unreachable)
+            }
+        }
+    }
+
+    /// Replaces a document that was read before. True if nobody else replaced it first.
+    pub(crate) async fn replace<D: Document>(
+        &self,
+        key: &ItemKey,
+        document: &D,
+        read: &Read<D>,
+        deadline: &Deadline,
+    ) -> Result<bool, Unreachable> {
+        let expected = read.version.map_or(Expected::Nothing, Expected::Version);
+        let (entry, now_ms) = (document.entry(), self.ports.now_ms());
+        self.answer(self.port().replace(key, &entry, expected, now_ms), deadline).await
+    }
+
+    /// Changes an entry, based on its newest version, and returns it with the result of the change.
+    pub(crate) async fn update<D: Document, T>(
+        &self,
+        key: &ItemKey,
+        change: impl Fn(Option<D>) -> (D, T),
+        deadline: &Deadline,
+    ) -> Result<(D, T), NotUpdated> {
+        for tried in 0..TRIES {
+            let read = self.read::<D>(key, deadline).await?;
+            let (changed, more) = change(read.document.clone());
+            if read.document.as_ref() == Some(&changed) {
+                return Ok((changed, more));
+            }
+            if self.replace(key, &changed, &read, deadline).await? {
+                return Ok((changed, more));
+            }
+            // A random pause, so that concurrent writers do not collide again.
+            let most_ms = FIRST_PAUSE_MS << tried;
+            self.ports.sleep(u64::from(self.ports.next_jitter().0) % most_ms).await;
+        }
+        Err(NotUpdated::Contended)
+    }
+
+    /// Waits briefly for a response of the table. After a timeout, requests pause. After a refusal they do not: requests for
+    /// other items, and other namespaces, may succeed.
+    pub(crate) async fn answer<T>(
+        &self,
+        request: impl Future<Output = Result<T, TableError>>,
+        deadline: &Deadline,
+    ) -> Result<T, Unreachable> {
+        if self.is_unreachable() {
+            return Err(Unreachable);
+        }
+        let in_time = deadline.in_time(&*self.ports, request);
+        let error = tokio::select! {
+            biased;
+            answer = in_time => match answer {
+                Some(Ok(value)) => return Ok(value),
+                Some(Err(error)) => error,
+                // The time of this invocation is over; the table may be fine.
+                None => TableError::refused(LATE),
+            },
+            () = self.ports.sleep(REQUEST_MS) => TableError::unreachable(LATE),
+        };
+        if !error.is_refusal {
+            let until_ms = self.ports.now_ms().saturating_add(UNREACHABLE_MS);
+            self.reached().unreachable_until_ms = until_ms;
+        }
+        self.log(&error.problem);
+        Err(Unreachable)
+    }
+
+    /// Logs that the table cannot be used, once a minute at most.
+    fn log(&self, problem: &str) {
+        let (mut reached, now_ms) = (self.reached(), self.ports.now_ms());
+        if now_ms >= reached.log_next_ms {
+            reached.log_next_ms = now_ms.saturating_add(LOG_EVERY_MS);
+            telemetry::table_unreachable(problem);
+        }
+    }
+
+    fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
