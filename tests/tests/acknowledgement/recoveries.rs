@@ -212,7 +212,7 @@ fn a_recovery_of_a_destination_with_bursts_ends_within_a_day() {
             let good = recovery.rate.min(left);
             left -= good;
             now_ms += SECOND_MS;
-            let results = Results { good, failed: 0, away: 0 };
+            let results = Results { good, ..Results::default() };
             recovery = recovery.after(results, left > 0, now_ms);
             first.get_or_insert(recovery.rate);
         }
@@ -268,7 +268,7 @@ fn a_recovery_ends_within_a_day_where_an_eighth_always_fails() {
         let failed = owed / 8;
         owed -= 8 * failed;
         let good = recovery.rate - failed;
-        let results = Results { good, failed, away: 0 };
+        let results = Results { good, failed, ..Results::default() };
         recovery = recovery.after(results, true, now_ms);
         highest = highest.max(recovery.rate);
     }

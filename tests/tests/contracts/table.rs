@@ -195,7 +195,7 @@ async fn report(
         others_wait: false,
         latest_ms: u64::MAX / 1_000,
         plausible_ms: now_ms + DAY_MS,
-        report: Some(Report { known, results: Results { good, failed, away: 0 } }),
+        report: Some(Report { known, results: Results { good, failed, ..Results::default() } }),
     };
     let places = table.take_places(&item("r"), LineName::Recovery, &nothing, now_ms).await;
     let Places { line, recovery } = places.expect("an answer");
@@ -275,7 +275,8 @@ fn any_report(random: &mut StdRng, memory: &MemoryTable, now_ms: u64) -> Report 
         _ => known,
     };
     let (good, failed) = (random.random_range(0..3), random.random_range(0..5));
-    Report { known, results: Results { good, failed, away: random.random_range(-2..3) } }
+    let (away, waits) = (random.random_range(-2..3), random.random_bool(0.3));
+    Report { known, results: Results { good, failed, away, waits } }
 }
 
 /// An operation, and what it answers.

@@ -204,7 +204,7 @@ impl Known {
     pub(crate) async fn recovers(&self, url: &str, good: u32, failed: u32) {
         let now_ms = Machine.now_ms();
         let known = Recovery::beginning(None, now_ms - SECOND_MS);
-        let results = Results { good, failed, away: 0 };
+        let results = Results { good, failed, ..Results::default() };
         let take = TakePlaces {
             count: 1,
             each_us: 1,

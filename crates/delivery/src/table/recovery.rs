@@ -71,6 +71,8 @@ pub struct Results {
     pub failed: u32,
     /// Deliveries sent away without a place, less the returned ones with a place.
     pub away: i64,
+    /// A delivery was sent away, perhaps not for the first time.
+    pub waits: bool,
 }
 
 /// The report of a process: its results, and the recovery in its memory.
@@ -106,7 +108,7 @@ impl Results {
     /// True if a request had to wait, in the line or away from it.
     #[must_use]
     pub fn have_waited(self, in_line: bool) -> bool {
-        in_line || self.away > 0
+        in_line || self.waits
     }
 
     /// These results without the reported ones.
@@ -116,6 +118,7 @@ impl Results {
             good: self.good.saturating_sub(reported.good),
             failed: self.failed.saturating_sub(reported.failed),
             away: self.away.saturating_sub(reported.away),
+            waits: self.waits && !reported.waits,
         }
     }
 }
@@ -294,7 +297,7 @@ mod tests {
     const NOW_MS: u64 = 1_000_000;
 
     fn results(good: u32, failed: u32) -> Results {
-        Results { good, failed, away: 0 }
+        Results { good, failed, away: 0, waits: false }
     }
 
     fn at(rate: u32) -> Recovery {
@@ -410,7 +413,7 @@ mod tests {
         let recovery = at(4);
         assert!(!recovery.is_over(NOW_MS + QUIET_MS - 1));
         assert!(recovery.is_over(NOW_MS + QUIET_MS));
-        let waits = recovery.plus(Results { away: 1, ..results(0, 0) }, false, NOW_MS + 5);
+        let waits = recovery.plus(Results { waits: true, ..results(0, 0) }, false, NOW_MS + 5);
         assert!(!waits.is_over(NOW_MS + QUIET_MS + 4));
         // A day after the outage in any case.
         let waits = Recovery { waited_ms: NOW_MS + RECOVERS_MAX_MS, ..recovery };

@@ -112,9 +112,7 @@ impl<P: GatePorts> Destinations<P> {
         let mut state = rate.passage.destination.state();
         let recovery = recovering::report(&state, now_ms).map(|report| report.known);
         let spread_ms = recovery.map_or(ASK_AGAIN_MS, Recovery::away_ms);
-        if one.delivery.hold.away == 0 {
-            recovering::note_away(&mut state, 1);
-        }
+        recovering::note_away(&mut state, one.delivery.hold.away == 0);
         let deferral = Deferral { from_ms: now_ms.saturating_add(SECOND_MS), spread_ms };
         let latest_ms = now_ms.saturating_add(longest_wait_ms(one, rate.passage, now_ms));
         let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
@@ -280,8 +278,7 @@ impl<'a> Rate<'a> {
     /// Counts deliveries that were put off without a place and have one now.
     fn note_back(&self, due: &[InFlightDelivery]) {
         let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
-        let change = i64::try_from(count).unwrap_or(i64::MAX);
-        recovering::note_away(&mut self.passage.destination.state(), -change);
+        recovering::note_back(&mut self.passage.destination.state(), count);
     }
 
     /// Adopts the rate of a recovery.

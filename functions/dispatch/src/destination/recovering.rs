@@ -57,10 +57,19 @@ pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Opt
     report.results = report.results.without(reported.unwrap_or_default());
 }
 
-/// Counts deliveries put off without a place, and returned ones with a place.
-pub(super) fn note_away(state: &mut State, change: i64) {
+/// Counts a delivery that is sent away without a place, unless it counts as away already.
+pub(super) fn note_away(state: &mut State, is_new: bool) {
     if let Some(report) = &mut state.recovering {
-        report.results.away = report.results.away.saturating_add(change);
+        report.results.away = report.results.away.saturating_add(is_new.into());
+        report.results.waits = true;
+    }
+}
+
+/// Counts deliveries that were away and have a place now.
+pub(super) fn note_back(state: &mut State, count: usize) {
+    if let Some(report) = &mut state.recovering {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        report.results.away = report.results.away.saturating_sub(count);
     }
 }
 
@@ -156,7 +165,11 @@ mod tests {
             begin(&mut state, Some(5_000), None, 5_000);
             note_result(&mut state, outcome, status);
             let results = state.recovering.map(|report| report.results);
-            assert_eq!(results, Some(Results { good, failed, away: 0 }), "{outcome:?}");
+            assert_eq!(
+                results,
+                Some(Results { good, failed, ..Results::default() }),
+                "{outcome:?}"
+            );
         }
     }
 }
