@@ -60,7 +60,7 @@ pub struct DynamoTable {
     name: String,
 }
 
-/// What an item holds of the limits of a destination.
+/// The limits of a destination, as its item holds them.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The permits that are given out, and when the line of turns ends.
@@ -99,7 +99,7 @@ impl DynamoTable {
         Ok(all)
     }
 
-    /// What an item holds of the limits of a destination.
+    /// Reads the limits of a destination from its item.
     ///
     /// # Errors
     /// [`TableError`] when they cannot be read.
@@ -384,7 +384,7 @@ impl DynamoTable {
     }
 }
 
-/// What the report of a process does to an item, if it reports.
+/// The change of an item by the report of a process, if it reports.
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,
