@@ -100,14 +100,13 @@ impl MemoryTable {
         self.writes += 1;
         let limits = self.limits.entry(key.clone()).or_default();
         let end_us = limits.lines_us.get(&name).copied();
-        let waits = take.waits(take.has_to_wait(end_us, now_ms));
         let report = take.report.as_ref();
-        let change = report.map(|it| Recovery::reported(limits.recovery, it, waits, now_ms));
+        let change = report.map(|it| Recovery::reported(limits.recovery, it, now_ms));
         let change = match change.transpose() {
             Ok(change) => change,
             Err(item) => return Places { line: Line::Overtaken, recovery: Some(item) },
         };
-        let (end_us, line) = take.take(end_us, now_ms);
+        let (end_us, line) = take.take(end_us);
         let Some(end_us) = end_us else {
             return Places { line, recovery: limits.recovery.filter(|_| report.is_some()) };
         };
@@ -115,7 +114,7 @@ impl MemoryTable {
         let results = report.map(|it| it.results).unwrap_or_default();
         limits.recovery = match change {
             None => limits.recovery,
-            Some(Change::Add) => limits.recovery.map(|it| it.plus(results, waits, now_ms)),
+            Some(Change::Add) => limits.recovery.map(|it| it.plus(results, now_ms)),
             Some(Change::Replace { new, .. }) => Some(new),
         };
         Places { line, recovery: limits.recovery.filter(|_| report.is_some()) }

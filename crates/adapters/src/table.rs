@@ -255,13 +255,13 @@ impl Table for DynamoTable {
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Places, TableError> {
-        let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
-        // Behind those who wait, if anybody does; otherwise from now on. In between somebody may have come or gone.
+        let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
+        // Behind those who wait, if anybody does; otherwise from the earliest time on. In between somebody may have come or gone.
         let mut begins_anew = !take.others_wait;
         // Presumed at first to be what the reporter knows.
         let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
-            let change = match reported(take, item, !begins_anew, now_ms) {
+            let change = match reported(take, item, now_ms) {
                 Ok(change) => change,
                 Err(other) => {
                     return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
@@ -273,7 +273,7 @@ impl Table for DynamoTable {
                 Ok(answer) => {
                     let new = answer.attributes.unwrap_or_default();
                     let end_us = read(&new, name.as_str());
-                    let end_us = end_us.unwrap_or_else(|| now_us.saturating_add(all_us));
+                    let end_us = end_us.unwrap_or_else(|| earliest_us.saturating_add(all_us));
                     let line = Line::Taken { first_us: end_us.saturating_sub(all_us) };
                     return Ok(Places { line, recovery: take.report.and(recovery(&new)) });
                 }
@@ -282,11 +282,11 @@ impl Table for DynamoTable {
             };
             item = take.report.and(recovery(&old));
             let end_us = read(&old, name.as_str());
-            begins_anew = !take.has_to_wait(end_us, now_ms);
-            if let Err(other) = reported(take, item, !begins_anew, now_ms) {
+            begins_anew = !take.follows(end_us);
+            if let Err(other) = reported(take, item, now_ms) {
                 return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
             }
-            if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
+            if let (_, full @ Line::Full { .. }) = take.take(end_us) {
                 return Ok(Places { line: full, recovery: item });
             }
         }
@@ -345,19 +345,20 @@ impl DynamoTable {
         change: Option<Change>,
         now_ms: u64,
     ) -> UpdateItemFluentBuilder {
-        let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
+        let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
         let mut request = self
             .update(key)
             .expression_attribute_names("#line", name.as_str())
             .expression_attribute_values(":expires", limits_expire(now_ms))
-            .expression_attribute_values(":now", number(now_us))
+            .expression_attribute_values(":earliest", number(earliest_us))
             .expression_attribute_values(":plausible", number(take.plausible_us()));
         let (mut update, mut condition) = if begins_anew {
-            request =
-                request.expression_attribute_values(":end", number(now_us.saturating_add(all_us)));
+            request = request
+                .expression_attribute_values(":end", number(earliest_us.saturating_add(all_us)));
             (
                 "SET #line = :end, expires = :expires".to_owned(),
-                "(attribute_not_exists(#line) OR #line <= :now OR #line > :plausible)".to_owned(),
+                "(attribute_not_exists(#line) OR #line <= :earliest OR #line > :plausible)"
+                    .to_owned(),
             )
         } else {
             request = request
@@ -368,15 +369,13 @@ impl DynamoTable {
                 );
             (
                 "SET #line = #line + :all, expires = :expires".to_owned(),
-                "#line > :now AND #line < :latest AND #line <= :plausible".to_owned(),
+                "#line > :earliest AND #line < :latest AND #line <= :plausible".to_owned(),
             )
         };
         if let Some((change, report)) = change.zip(take.report.as_ref()) {
             let parts = (&mut update, &mut condition);
             request = match change {
-                Change::Add => {
-                    with_results(request, parts, report, (take.waits(!begins_anew), now_ms))
-                }
+                Change::Add => with_results(request, parts, report, now_ms),
                 Change::Replace { old, new } => with_recovery(request, parts, old, new),
             };
         }
@@ -388,11 +387,9 @@ impl DynamoTable {
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,
-    has_others: bool,
     now_ms: u64,
 ) -> Result<Option<Change>, Recovery> {
-    let (report, waits) = (take.report.as_ref(), take.waits(has_others));
-    report.map(|report| Recovery::reported(item, report, waits, now_ms)).transpose()
+    take.report.map(|report| Recovery::reported(item, &report, now_ms)).transpose()
 }
 
 /// Adds results to those of the item, if no change of the rate is due there.
@@ -400,7 +397,7 @@ fn with_results(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
     Report { known, results }: &Report,
-    (waits, now_ms): (bool, u64),
+    now_ms: u64,
 ) -> UpdateItemFluentBuilder {
     *condition += " AND began_ms = :began AND since_ms = :since AND in_a_row < :fall";
     *update += ", good = good + :good, failed = failed + :failed, away = away + :away, in_a_row = ";
@@ -412,7 +409,7 @@ fn with_results(
         .expression_attribute_values(":good", number(results.good.into()))
         .expression_attribute_values(":failed", number(results.failed.into()))
         .expression_attribute_values(":away", signed(results.away));
-    if !results.have_waited(waits) {
+    if !results.waits {
         return request;
     }
     *update += ", waited_ms = :waited";

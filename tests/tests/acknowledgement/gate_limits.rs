@@ -201,6 +201,7 @@ fn who_waits_for_its_turn_is_attempted_within_its_time_to_live() {
         count: 4,
         each_us: 20_000_000,
         others_wait: false,
+        earliest_ms: ports.now_ms(),
         latest_ms: u64::MAX / 1_000,
         plausible_ms: u64::MAX / 1_000,
         report: None,

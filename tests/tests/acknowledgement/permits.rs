@@ -102,6 +102,7 @@ fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
         count: 4,
         each_us: 500_000,
         others_wait: false,
+        earliest_ms: ports.now_ms(),
         latest_ms: u64::MAX,
         plausible_ms: u64::MAX,
         report: None,

@@ -122,8 +122,16 @@ fn a_probe_is_made_soon_though_all_slots_are_taken_for_an_hour() {
     let deployment = Deployment::of(limited, &[answers(200)]);
     let (count, each_us) = (3_600, 1_000_000);
     let (others_wait, latest_ms, plausible_ms) = (false, u64::MAX, u64::MAX);
-    let places = TakePlaces { count, each_us, others_wait, latest_ms, plausible_ms, report: None };
     deployment.ports.change_table(|table, now_ms| {
+        let places = TakePlaces {
+            count,
+            each_us,
+            others_wait,
+            earliest_ms: now_ms,
+            latest_ms,
+            plausible_ms,
+            report: None,
+        };
         table.take_places(&item, LineName::Slots, &places, now_ms);
     });
     deployment.assert_probed("a slot");

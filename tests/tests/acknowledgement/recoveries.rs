@@ -43,6 +43,7 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
                 count: 0,
                 each_us: 0,
                 others_wait: false,
+                earliest_ms: now_ms,
                 latest_ms: u64::MAX / 1_000,
                 plausible_ms: u64::MAX / 1_000,
                 report: Some(Report { known, results: Results { away, ..Results::default() } }),
@@ -212,8 +213,8 @@ fn a_recovery_of_a_destination_with_bursts_ends_within_a_day() {
             let good = recovery.rate.min(left);
             left -= good;
             now_ms += SECOND_MS;
-            let results = Results { good, ..Results::default() };
-            recovery = recovery.after(results, left > 0, now_ms);
+            let results = Results { good, waits: left > 0, ..Results::default() };
+            recovery = recovery.after(results, now_ms);
             first.get_or_insert(recovery.rate);
         }
         firsts.push(first);
@@ -268,8 +269,8 @@ fn a_recovery_ends_within_a_day_where_an_eighth_always_fails() {
         let failed = owed / 8;
         owed -= 8 * failed;
         let good = recovery.rate - failed;
-        let results = Results { good, failed, ..Results::default() };
-        recovery = recovery.after(results, true, now_ms);
+        let results = Results { good, failed, waits: true, ..Results::default() };
+        recovery = recovery.after(results, now_ms);
         highest = highest.max(recovery.rate);
     }
     assert!(recovery.is_over(now_ms), "a day later, at most {highest} a second: {recovery:?}");

@@ -141,13 +141,17 @@ impl Inner {
         let is_other =
             |(of, id): &(usize, Uuid)| *of == number && (*id != delivery.id || !is_alone);
         let mut attempted = invocation.attempted.iter();
-        // Or it waits in place: until it is due, or for its slot of a rate.
+        // Or it waits in place: until it is due, for its slot of a rate, or as long as a response asked for.
         let has_rate = destination.max_per_second.is_some();
+        let address = self.address_of(delivery.id).unwrap_or_default();
+        let key = (invocation.process, address);
+        let earliest_ms = invocation.started_ms.saturating_sub(SKEW_MAX_MS);
+        let mut requested = self.loads.requested.get(&key).into_iter().flatten();
+        let is_asked = requested.any(|(_, until_ms)| *until_ms > earliest_ms);
         let waits_in_place = |held: &Queued| {
             held.carried.delivery().is_some_and(|other| {
                 let of = self.ledger.known.get(&other.id).and_then(|known| known.subscription);
-                let earliest_ms = invocation.started_ms.saturating_sub(SKEW_MAX_MS);
-                let waits = has_rate || other.due_ms > earliest_ms;
+                let waits = has_rate || is_asked || other.due_ms > earliest_ms;
                 of.is_some_and(|of| is_other(&(of, other.id))) && waits
             })
         };
@@ -157,8 +161,7 @@ impl Inner {
             || attempted.any(is_other)
             || invocation.taken.iter().any(|(_, held)| waits_in_place(held));
         let turns_ms = u64::from(delivery.hold.turns.min(30)) * SECOND_MS;
-        let address = self.address_of(delivery.id).unwrap_or_default();
-        let is_known = self.loads.pressed.contains(&(invocation.process, address));
+        let is_known = self.loads.pressed.contains(&key);
         is_known && waited && are_others && wait_ms == turns_ms
     }
 

@@ -104,8 +104,10 @@ impl Behaviour {
         let any_ms = random.pick(&[0, 1, 20, 250, 4_000]);
         let takes_ms = if let Self::Takes(takes_ms) = self {
             takes_ms
-        } else if let Self::RecoversEvenlyAt(_) | Self::Serves { .. } | Self::HangsTwice(..) = self
-        {
+        } else if let Self::Serves { .. } = self {
+            // One process with batches of ten makes at most 200 requests a second.
+            50
+        } else if let Self::RecoversEvenlyAt(_) | Self::HangsTwice(..) = self {
             100
         } else {
             any_ms

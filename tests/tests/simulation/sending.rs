@@ -90,13 +90,13 @@ impl Inner {
         known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
     }
 
-    /// The delivery that starts with a message. However new they look, what moves to isolation was
+    /// The delivery that starts with a message. However new they look, what moves to isolation or to the slow lane was
     /// received, and so was what ends with a dead letter, unless it was too large to start.
     fn starts<'a>(&self, way: Way, carried: &'a Carried) -> Option<&'a Delivery> {
         let was_received = match carried {
             Carried::DeadLetter(letter) => letter.reason != Reason::EventTooLargeToResend,
             Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
-                way.queue == QueueName::Isolation
+                matches!(way.queue, QueueName::Isolation | QueueName::Slow)
             }
         };
         let delivery = carried.delivery().filter(|_| !was_received);

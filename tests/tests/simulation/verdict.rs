@@ -126,10 +126,16 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     .any(|rules| rules.subscription.destination.late_window_ms > 0);
                 // It may have waited for its turn in place, and once more in the slow lane.
                 let address = address(number, known.route);
-                let for_turn_ms = match world.loads.is_pressed(address) {
-                    true => 2 * rules.subscription.destination.slow_after_ms,
-                    false => 0,
-                };
+                let destination = &rules.subscription.destination;
+                let for_turn_ms =
+                    match (world.loads.is_pressed(address), destination.late_window_ms) {
+                        (true, 0) => 2 * destination.slow_after_ms,
+                        // An attempt with a window for a late response is not abandoned. It keeps its room for its whole timeout.
+                        (true, _) => {
+                            2 * destination.slow_after_ms.max(destination.response_timeout_ms)
+                        }
+                        (false, _) => 0,
+                    };
                 // A rest below a second is waited in place.
                 let left_alone_ms = match world.loads.was_to_be_left_alone(address) {
                     true => IN_PLACE_BELOW_MS * u64::from(IN_PLACE_WAITS),

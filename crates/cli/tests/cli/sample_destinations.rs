@@ -174,16 +174,17 @@ impl Known {
     /// Gives out slots for so many seconds.
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
         let each_us = 1_000_000 / u64::from(per_second);
+        let (item, now_ms) = (limits(url), Machine.now_ms());
         let (count, latest_ms, plausible_ms) = (per_second * seconds, u64::MAX, u64::MAX);
         let places = TakePlaces {
             count,
             each_us,
             others_wait: false,
+            earliest_ms: now_ms,
             latest_ms,
             plausible_ms,
             report: None,
         };
-        let (item, now_ms) = (limits(url), Machine.now_ms());
         let given = self.table.take_places(&item, LineName::Slots, &places, now_ms).await;
         assert!(given.is_ok(), "{given:?}");
     }
@@ -209,6 +210,7 @@ impl Known {
             count: 1,
             each_us: 1,
             others_wait: false,
+            earliest_ms: now_ms,
             latest_ms: now_ms + SECOND_MS,
             plausible_ms: now_ms + MINUTE_MS,
             report: Some(Report { known, results }),

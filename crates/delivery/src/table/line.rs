@@ -40,6 +40,8 @@ pub struct TakePlaces {
     pub each_us: u64,
     /// The caller's guess that the line is not empty; a wrong guess costs one request.
     pub others_wait: bool,
+    /// The first begins at this time at the earliest: now, or a little before where unused places are not lost.
+    pub earliest_ms: u64,
     /// The first begins before this time, or there is none.
     pub latest_ms: u64,
     /// A later end was written by a wrong clock and is ignored.
@@ -77,8 +79,8 @@ pub enum Line {
 impl TakePlaces {
     /// The end of the line that is written, and what the caller gets, where it ends at `end_us` before.
     #[must_use]
-    pub fn take(&self, end_us: Option<u64>, now_ms: u64) -> (Option<u64>, Line) {
-        let first_us = self.begins_us(end_us, now_ms);
+    pub fn take(&self, end_us: Option<u64>) -> (Option<u64>, Line) {
+        let first_us = self.begins_us(end_us);
         if first_us >= self.latest_ms.saturating_mul(MS_US) {
             return (None, Line::Full { until_ms: first_us / MS_US });
         }
@@ -104,28 +106,22 @@ impl TakePlaces {
             .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
     }
 
-    /// The end of a line in which somebody waits.
+    /// The earliest time of the first place.
     #[must_use]
-    pub fn waiting_until_us(&self, end_us: Option<u64>, now_ms: u64) -> Option<u64> {
-        let now_us = now_ms.saturating_mul(MS_US);
-        end_us.filter(|end_us| now_us < *end_us && *end_us <= self.plausible_us())
+    pub fn earliest_us(&self) -> u64 {
+        self.earliest_ms.saturating_mul(MS_US)
     }
 
-    /// True if the next place does not begin now.
+    /// True if the first place follows the line, which ends after the earliest time.
     #[must_use]
-    pub fn has_to_wait(&self, end_us: Option<u64>, now_ms: u64) -> bool {
-        self.waiting_until_us(end_us, now_ms).is_some()
+    pub fn follows(&self, end_us: Option<u64>) -> bool {
+        end_us
+            .is_some_and(|end_us| (self.earliest_us() + 1..=self.plausible_us()).contains(&end_us))
     }
 
-    /// True if a request waits in the line: others are in it, and this is not a report alone.
-    #[must_use]
-    pub fn waits(&self, has_others: bool) -> bool {
-        has_others && self.count > 0
-    }
-
-    /// When the next place begins: now, unless somebody waits.
-    fn begins_us(&self, end_us: Option<u64>, now_ms: u64) -> u64 {
-        self.waiting_until_us(end_us, now_ms).unwrap_or(now_ms.saturating_mul(MS_US))
+    /// When the first place begins: at the end of the line, or at the earliest time.
+    fn begins_us(&self, end_us: Option<u64>) -> u64 {
+        end_us.filter(|_| self.follows(end_us)).unwrap_or(self.earliest_us())
     }
 }
 
@@ -133,13 +129,12 @@ impl TakePlaces {
 mod tests {
     use super::*;
 
-    const NOW_MS: u64 = 100_000;
-
     fn three() -> TakePlaces {
         TakePlaces {
             count: 3,
             each_us: 50_000,
             others_wait: false,
+            earliest_ms: 100_000,
             latest_ms: 160_000,
             plausible_ms: 400_000,
             report: None,
@@ -147,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn places_follow_those_of_others_or_begin_now() {
+    fn places_follow_the_line_or_begin_at_the_earliest_time() {
         for (end_us, first_us) in [
             (None, 100_000_000),
             (Some(99_999_999), 100_000_000),
@@ -157,7 +152,7 @@ mod tests {
             (Some(400_000_001), 100_000_000),
         ] {
             let taken = (Some(first_us + 150_000), Line::Taken { first_us });
-            assert_eq!(three().take(end_us, NOW_MS), taken, "{end_us:?}");
+            assert_eq!(three().take(end_us), taken, "{end_us:?}");
         }
     }
 
@@ -165,7 +160,7 @@ mod tests {
     fn a_line_that_is_too_long_takes_nobody() {
         for end_us in [160_000_000, 400_000_000] {
             let full = (None, Line::Full { until_ms: end_us / 1_000 });
-            assert_eq!(three().take(Some(end_us), NOW_MS), full);
+            assert_eq!(three().take(Some(end_us)), full);
         }
     }
 

@@ -36,6 +36,9 @@ const FALL_MS: u64 = MINUTE_MS;
 const FAILURE_WEIGHT: u32 = 9;
 /// The first of the places that are given out begins within this time.
 pub const PLACES_WITHIN_MS: u64 = 500;
+/// Places of this time before now can still be used. A process pauses between two batches, and the rate would never grow if it
+/// lost the places of each pause.
+const PLACES_SINCE_MS: u64 = 100;
 /// The shortest and the longest time after which deliveries without a place come back.
 const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
 
@@ -71,7 +74,7 @@ pub struct Results {
     pub failed: u32,
     /// Deliveries sent away without a place, less the returned ones with a place.
     pub away: i64,
-    /// A delivery was sent away, perhaps not for the first time.
+    /// A delivery had to wait: for its place, or away from the line.
     pub waits: bool,
 }
 
@@ -103,12 +106,6 @@ impl Results {
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
-    }
-
-    /// True if a request had to wait, in the line or away from it.
-    #[must_use]
-    pub fn have_waited(self, in_line: bool) -> bool {
-        in_line || self.waits
     }
 
     /// These results without the reported ones.
@@ -144,12 +141,7 @@ impl Recovery {
     ///
     /// # Errors
     /// The recovery of the item, if the reporter has another version of it.
-    pub fn reported(
-        item: Option<Self>,
-        report: &Report,
-        waits: bool,
-        now_ms: u64,
-    ) -> Result<Change, Self> {
+    pub fn reported(item: Option<Self>, report: &Report, now_ms: u64) -> Result<Change, Self> {
         let Report { known, results } = *report;
         match item {
             Some(item) if item.began_ms > known.began_ms => Err(item),
@@ -157,7 +149,7 @@ impl Recovery {
                 let is_known = item.since_ms == known.since_ms;
                 // A change of the rate depends on all results, so the reporter needs all of them.
                 if is_known && known.is_due(now_ms) && item.counts() == known.counts() {
-                    let new = item.after(results, waits, now_ms);
+                    let new = item.after(results, now_ms);
                     return Ok(Change::Replace { old: Some(item), new });
                 }
                 if is_known && !known.is_due(now_ms) && !item.is_due(now_ms) {
@@ -166,7 +158,7 @@ impl Recovery {
                 Err(item)
             }
             Some(_) | None => {
-                let new = known.following(item, now_ms).after(results, waits, now_ms);
+                let new = known.following(item, now_ms).after(results, now_ms);
                 Ok(Change::Replace { old: item, new })
             }
         }
@@ -192,8 +184,8 @@ impl Recovery {
 
     /// This recovery with the results of one process, and with a changed rate if the change is due.
     #[must_use]
-    pub fn after(self, results: Results, waits: bool, now_ms: u64) -> Self {
-        let all = self.plus(results, waits, now_ms);
+    pub fn after(self, results: Results, now_ms: u64) -> Self {
+        let all = self.plus(results, now_ms);
         if !self.is_due(now_ms) {
             return all;
         }
@@ -215,14 +207,14 @@ impl Recovery {
 
     /// This recovery with the results of one process.
     #[must_use]
-    pub fn plus(self, results: Results, waits: bool, now_ms: u64) -> Self {
+    pub fn plus(self, results: Results, now_ms: u64) -> Self {
         let before = if results.good > 0 { 0 } else { self.in_a_row };
         Self {
             good: self.good.saturating_add(results.good),
             failed: self.failed.saturating_add(results.failed),
             in_a_row: before.saturating_add(results.failed),
             away: self.away.saturating_add(results.away),
-            waited_ms: if results.have_waited(waits) { now_ms } else { self.waited_ms },
+            waited_ms: if results.waits { now_ms } else { self.waited_ms },
             ..self
         }
     }
@@ -260,6 +252,13 @@ impl Recovery {
     #[must_use]
     pub fn places(per_second: u32) -> u32 {
         (per_second / 2).max(1)
+    }
+
+    /// The earliest time of a place that is given out now. Never before the recovery began, or its first second would get one
+    /// request too many: the probe is in that second, too.
+    #[must_use]
+    pub fn places_from_ms(self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms)
     }
 
     /// This recovery with this ceiling, if it was set later than its own.
@@ -306,7 +305,7 @@ mod tests {
 
     /// The recovery after ten seconds with these results.
     fn next(recovery: Recovery, good: u32, failed: u32) -> Recovery {
-        recovery.after(results(good, failed), false, recovery.since_ms + STEP_MS)
+        recovery.after(results(good, failed), recovery.since_ms + STEP_MS)
     }
 
     #[test]
@@ -333,7 +332,7 @@ mod tests {
             assert_eq!(changed.since_ms, NOW_MS + STEP_MS);
         }
         // The last change may be older than ten seconds.
-        assert_eq!(at(40).after(results(100, 0), false, NOW_MS + 2 * STEP_MS).rate, 7);
+        assert_eq!(at(40).after(results(100, 0), NOW_MS + 2 * STEP_MS).rate, 7);
     }
 
     #[test]
@@ -347,42 +346,41 @@ mod tests {
         // The first failures belong to the same fall, those a minute later do not.
         let again = next(halved, 0, 9);
         assert_eq!((again.rate, again.ceiling), (10, halved.ceiling));
-        let later = halved.after(results(0, 9), false, NOW_MS + STEP_MS + MINUTE_MS);
+        let later = halved.after(results(0, 9), NOW_MS + STEP_MS + MINUTE_MS);
         assert_eq!((later.rate, later.ceiling.map(|it| it.0)), (10, Some(13)));
         assert_eq!(next(at(FIRST_RATE), 0, 9).rate, FIRST_RATE);
     }
 
     #[test]
     fn ten_failures_in_a_row_halve_the_rate_at_once() {
-        let nine = at(40).after(results(100, 0), false, NOW_MS + 1).plus(results(0, 9), false, 0);
+        let nine = at(40).after(results(100, 0), NOW_MS + 1).plus(results(0, 9), 0);
         assert!(!nine.is_due(NOW_MS + 2));
-        assert_eq!(nine.plus(results(1, 1), false, 0).in_a_row, 1, "a good one ends the row");
-        let ten = nine.after(results(0, 1), false, NOW_MS + 2);
+        assert_eq!(nine.plus(results(1, 1), 0).in_a_row, 1, "a good one ends the row");
+        let ten = nine.after(results(0, 1), NOW_MS + 2);
         assert!(ten.is_due(NOW_MS + 3) && ten.rate == 40);
-        let halved = ten.after(Results::default(), false, NOW_MS + 3);
+        let halved = ten.after(Results::default(), NOW_MS + 3);
         assert_eq!((halved.rate, halved.in_a_row, halved.since_ms), (20, 0, NOW_MS + 3));
         assert_eq!(halved.ceiling, Some((26, NOW_MS + 3 + HOUR_MS)));
     }
 
     #[test]
     fn until_then_results_of_all_processes_add_up() {
-        let first = at(4).after(results(8, 0), false, NOW_MS + 1);
-        let second = first.after(results(0, 1), false, NOW_MS + STEP_MS - 1);
+        let first = at(4).after(results(8, 0), NOW_MS + 1);
+        let second = first.after(results(0, 1), NOW_MS + STEP_MS - 1);
         assert_eq!((second.rate, second.good, second.failed, second.in_a_row), (4, 8, 1, 1));
     }
 
     #[test]
     fn whoever_does_not_know_the_recovery_as_it_is_learns_it_before_the_rate_changes() {
-        let item = at(4).after(results(3, 0), false, NOW_MS + 1);
+        let item = at(4).after(results(3, 0), NOW_MS + 1);
         let report = |known| Report { known, results: results(1, 0) };
-        let reported =
-            |item, known, now_ms| Recovery::reported(item, &report(known), false, now_ms);
+        let reported = |item, known, now_ms| Recovery::reported(item, &report(known), now_ms);
         assert_eq!(reported(Some(item), at(4), NOW_MS + 2), Ok(Change::Add));
         assert_eq!(reported(Some(item), at(4), NOW_MS + STEP_MS), Err(item));
-        let new = item.after(results(1, 0), false, NOW_MS + STEP_MS);
+        let new = item.after(results(1, 0), NOW_MS + STEP_MS);
         let replaced = Ok(Change::Replace { old: Some(item), new });
         assert_eq!(reported(Some(item), item, NOW_MS + STEP_MS), replaced);
-        let falling = item.plus(results(0, FALL), false, NOW_MS);
+        let falling = item.plus(results(0, FALL), NOW_MS);
         assert_eq!(reported(Some(falling), item, NOW_MS + 2), Err(falling));
         assert_eq!(reported(Some(new), item, NOW_MS + STEP_MS), Err(new));
     }
@@ -392,13 +390,19 @@ mod tests {
         let item = Recovery { ceiling: Some((20, NOW_MS + 9_000)), away: 30, ..at(40) };
         let later = Recovery::beginning(None, NOW_MS + 5_000);
         let report = |known| Report { known, results: results(1, 0) };
-        let reported =
-            |item, known| Recovery::reported(item, &report(known), false, NOW_MS + 5_001);
+        let reported = |item, known| Recovery::reported(item, &report(known), NOW_MS + 5_001);
         assert_eq!(reported(Some(later), item), Err(later));
-        let one = later.plus(results(1, 0), false, NOW_MS);
+        let one = later.plus(results(1, 0), NOW_MS);
         assert_eq!(reported(None, later), Ok(Change::Replace { old: None, new: one }));
         let new = Recovery { ceiling: item.ceiling, away: 30, ..one };
         assert_eq!(reported(Some(item), later), Ok(Change::Replace { old: Some(item), new }));
+    }
+
+    #[test]
+    fn places_of_the_last_tenth_of_a_second_are_given_out_unless_they_are_from_before_it_began() {
+        for (after_ms, from_ms) in [(0, 0), (99, 0), (100, 0), (101, 1), (5_000, 4_900)] {
+            assert_eq!(at(4).places_from_ms(NOW_MS + after_ms), NOW_MS + from_ms, "{after_ms}");
+        }
     }
 
     #[test]
@@ -413,7 +417,7 @@ mod tests {
         let recovery = at(4);
         assert!(!recovery.is_over(NOW_MS + QUIET_MS - 1));
         assert!(recovery.is_over(NOW_MS + QUIET_MS));
-        let waits = recovery.plus(Results { waits: true, ..results(0, 0) }, false, NOW_MS + 5);
+        let waits = recovery.plus(Results { waits: true, ..results(0, 0) }, NOW_MS + 5);
         assert!(!waits.is_over(NOW_MS + QUIET_MS + 4));
         // A day after the outage in any case.
         let waits = Recovery { waited_ms: NOW_MS + RECOVERS_MAX_MS, ..recovery };
@@ -425,9 +429,9 @@ mod tests {
     fn who_is_away_has_ended_when_nobody_has_waited_for_as_long() {
         // Away for 250 seconds.
         let recovery = Recovery { away: 1_000, ..at(4) };
-        assert_eq!(recovery.after(results(1, 0), false, NOW_MS + 250_000).away, 1_000);
+        assert_eq!(recovery.after(results(1, 0), NOW_MS + 250_000).away, 1_000);
         let later = |away| Results { away, ..results(1, 0) };
-        let after = |away| recovery.after(later(away), false, NOW_MS + 250_001).away;
+        let after = |away| recovery.after(later(away), NOW_MS + 250_001).away;
         assert_eq!((after(3), after(-2)), (3, 0));
     }
 }

@@ -79,6 +79,9 @@ impl<P: GatePorts> Destinations<P> {
             Some(slot_ms) if *slot_ms <= now_ms => return (true, None),
             Some(slot_ms) if *slot_ms <= now_ms.saturating_add(IN_PLACE_BELOW_MS) => {
                 let until_ms = *slot_ms;
+                if rate.recovers {
+                    recovering::note_wait(&mut rate.passage.destination.state());
+                }
                 let wait = Answer::Wait { until_ms, why: WaitReason::Slot };
                 return (true, same_for_all(due, wait));
             }
@@ -176,7 +179,7 @@ impl<P: GatePorts> Destinations<P> {
                 return into.slots.extend(std::iter::repeat_n(now_ms, missing));
             }
             rate.learn(report);
-            let places = rate.places(wanted, own.line_until_ms > now_ms, report, now_ms);
+            let places = rate.places(wanted, own.line_until_ms, report, now_ms);
             let asked = self.table.port().take_places(&rate.item, rate.line(), &places, now_ms);
             let answer = self.table.answer(asked, rate.deadline).await;
             if answer.is_ok() {
@@ -292,16 +295,18 @@ impl<'a> Rate<'a> {
     fn places(
         &self,
         wanted: &AtomicU32,
-        others_wait: bool,
+        line_until_ms: u64,
         report: Option<Report>,
         now_ms: u64,
     ) -> TakePlaces {
         let most = report.map_or(u32::MAX, |_| Recovery::places(self.per_second));
+        let earliest_ms = report.map_or(now_ms, |report| report.known.places_from_ms(now_ms));
         let within_ms = report.map_or(u64::MAX, |_| now_ms.saturating_add(PLACES_WITHIN_MS));
         TakePlaces {
             count: wanted.load(Ordering::Relaxed).min(most),
             each_us: (SECOND_MS * 1_000 / u64::from(self.per_second.max(1))).max(1),
-            others_wait,
+            others_wait: line_until_ms > earliest_ms,
+            earliest_ms,
             latest_ms: self.latest_ms.saturating_add(1).min(within_ms),
             plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
             report,

@@ -65,6 +65,13 @@ pub(super) fn note_away(state: &mut State, is_new: bool) {
     }
 }
 
+/// Notes that a delivery waits for its place.
+pub(super) fn note_wait(state: &mut State) {
+    if let Some(report) = &mut state.recovering {
+        report.results.waits = true;
+    }
+}
+
 /// Counts deliveries that were away and have a place now.
 pub(super) fn note_back(state: &mut State, count: usize) {
     if let Some(report) = &mut state.recovering {
@@ -126,10 +133,12 @@ impl<P: GatePorts> Destinations<P> {
             let now_ms = self.now_ms();
             let report = report(&destination.state(), now_ms);
             let Some(report) = report.filter(|report| !report.results.is_none()) else { return };
+            let earliest_ms = report.known.places_from_ms(now_ms);
             let nothing = TakePlaces {
                 count: 0,
                 each_us: 0,
-                others_wait: own.line_until_ms > now_ms,
+                others_wait: own.line_until_ms > earliest_ms,
+                earliest_ms,
                 latest_ms: u64::MAX / 1_000,
                 plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
                 report: Some(report),

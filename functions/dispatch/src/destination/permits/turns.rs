@@ -41,6 +41,7 @@ impl<P: GatePorts> Destinations<P> {
             count,
             each_us: (takes_ms.saturating_mul(TAKES_PERCENT * 10) / u64::from(limit.most)).max(1),
             others_wait: line_until_ms > now_ms,
+            earliest_ms: now_ms,
             latest_ms: now_ms.saturating_add(ahead_ms),
             plausible_ms: now_ms.saturating_add(2 * TURNS_AHEAD_MS),
             report: None,
