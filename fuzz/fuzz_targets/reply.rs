@@ -12,7 +12,7 @@ use std::sync::Arc;
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, DeliveryTarget, Origin};
-use delivery::event::{Element, Input, binary, decode_one, is_queue_character};
+use delivery::event::{Element, Input, binary, decode_one, envelope, is_queue_character};
 use delivery::machine::follow_up::FollowUp;
 use delivery::machine::reply::{HOPS_MAX, follow_ups};
 use delivery::request::REPLY_MAX_BYTES;
@@ -21,6 +21,7 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::topic_settings::TopicSettings;
 use delivery::subscription::{ReplyTo, Subscription};
+use delivery::wire::read_publication;
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
 
@@ -105,34 +106,58 @@ fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most
         let followed = follow_ups(&delivery, subscription, exchange, catalogue, NOW_MS);
         let again = follow_ups(&delivery, subscription, exchange, catalogue, NOW_MS);
         assert_eq!(followed, again, "another answer for the same");
-        check(&delivery, &followed, exchange);
-        for next in followed {
-            let FollowUp::Deliver(next) = next else { continue };
+        check(&delivery, &followed, catalogue, exchange);
+        for next in followed.iter().flat_map(|next| deliveries(next, catalogue)) {
             assert!(next.hops == delivery.hops + 1 && next.hops <= HOPS_MAX);
             of_later_generations += u32::from(next.hops > 1);
-            waiting.push(*next);
+            waiting.push(next);
         }
         assert!(of_later_generations <= most, "{of_later_generations} where {most} are allowed");
     }
 }
 
-fn check(answered: &Delivery, followed: &[FollowUp], exchange: &Exchange) {
+/// The deliveries that a reply leads to: one to an address, or one for each subscription of a topic.
+fn deliveries(next: &FollowUp, catalogue: &Catalogue) -> Vec<Delivery> {
+    match next {
+        FollowUp::Deliver(reply) => vec![(**reply).clone()],
+        FollowUp::Publish(message) => {
+            let publication = read_publication(message.attribute.value()).expect("it was written");
+            let part = publication.part.as_ref().expect("it says how it is read");
+            let elements = envelope::decode(&message.body, part.input);
+            let [Element::Event(event)] = &elements[..] else { panic!("no event: {elements:?}") };
+            let topic = message.topic.as_ref().expect("it has a topic");
+            let matching: Vec<_> = catalogue.matching(topic, &part.names, event, NOW_MS).collect();
+            publication.deliveries(part.first, event, &matching).collect()
+        }
+        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => Vec::new(),
+    }
+}
+
+fn check(answered: &Delivery, followed: &[FollowUp], catalogue: &Catalogue, exchange: &Exchange) {
     let (Some((_, body)), Some(content)) = (exchange.answer(), &exchange.content) else { return };
     let mut ids: Vec<_> = Vec::new();
     for next in followed {
         match next {
-            FollowUp::Deliver(reply) => {
+            FollowUp::Deliver(_) | FollowUp::Publish(_) => {
                 assert!(content.whole, "a part of a reply is delivered");
-                assert_eq!(whole(reply, content, body), Some(true), "{:?}", reply.event.text());
                 assert!(answered.target == DeliveryTarget::Destination);
-                ids.push(reply.id);
+                for reply in deliveries(next, catalogue) {
+                    let text = reply.event.text();
+                    assert_eq!(whole(&reply, content, body), Some(true), "{text:?}");
+                    ids.push(reply.id);
+                }
             }
             FollowUp::DeadLetter(letter) | FollowUp::Drop(letter) => {
                 let reason = letter.reason.known();
                 assert!(
-                    [Reason::ReplyLoop, Reason::MalformedEvent, Reason::EventTooLargeToResend]
-                        .map(Some)
-                        .contains(&reason)
+                    [
+                        Reason::ReplyLoop,
+                        Reason::MalformedEvent,
+                        Reason::EventTooLargeToResend,
+                        Reason::TopicNotFound,
+                    ]
+                    .map(Some)
+                    .contains(&reason)
                 );
                 assert!(letter.detail.is_some());
                 assert!(letter.delivery.event.text().chars().all(is_queue_character));

@@ -506,6 +506,11 @@ pub fn record_held(message: &str, why: &str, wait_ms: u64) {
     warn!(message_id = message, why, wait_ms, "record.held");
 }
 
+/// Logs a record that a newer version wrote, and that has waited for an hour for a program that reads it.
+pub fn unreadable_for_long(message: &str, why: &str) {
+    error!(message_id = message, why, "record.unreadable");
+}
+
 /// Logs a record that moves to the isolation queue, because it was received this often.
 pub fn isolated(message: &str, receives: u32) {
     warn!(message_id = message, receives, "record.isolated");

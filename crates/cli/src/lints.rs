@@ -35,7 +35,7 @@ use crate::stack::Stack;
 use crate::writable::{Problem, problem};
 
 /// The default of the template parameter `DispatchTimeout`.
-pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
+pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 60 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 

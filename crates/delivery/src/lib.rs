@@ -63,6 +63,7 @@ pub mod delivery;
 pub mod event;
 pub mod explain;
 pub mod machine;
+pub mod message;
 pub mod native;
 pub mod ports;
 pub mod publish;

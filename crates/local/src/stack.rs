@@ -33,9 +33,9 @@ use crate::observe::{ObservedSender, Observer};
 use url::Url;
 
 /// The functions' timeout, as in the template.
-const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// The visibility timeout: six times the functions' timeout, as in the template.
-const VISIBILITY_TIMEOUT_SECONDS: u32 = 720;
+const VISIBILITY_TIMEOUT_SECONDS: u32 = 360;
 /// Messages per invocation.
 const BATCH_SIZE: u8 = 10;
 /// Concurrent invocations per queue. More than in the template, because they cost nothing here and

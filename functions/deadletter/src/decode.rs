@@ -36,7 +36,9 @@ pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireEr
     };
     match read {
         Err(WireError::Unreadable(why)) if record.has_waited_unread(now_ms) => {
-            Ok(processing_failed(record, of_record(), &why))
+            let topic = record.topic.as_deref();
+            let topic = topic.map_or_else(TopicName::nameless, TopicName::published);
+            Ok(processing_failed(record, record.unprocessed(topic), &why))
         }
         read => read,
     }

@@ -121,6 +121,9 @@ impl<P: StoragePorts> DeadLetters<P> {
     /// Re-enqueues a record as it is, so that newer code may read it. One that is too large to carry the
     /// count of its waits, or that the queue does not take, stays where it is.
     async fn wait_unread(&self, record: &Record, why: &str) -> bool {
+        if record.waits_long_unread(self.ports.now_ms()) {
+            telemetry::unreadable_for_long(&record.message, why);
+        }
         if let Some(message) = record.unread_message() {
             let wait_ms = message.wait_ms;
             if self.send(QueueName::DeadLetter, message).await {

@@ -68,10 +68,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         join_all(moved).boxed().await;
     }
 
-    /// Publishes the events of deliveries whose destination is a topic.
+    /// Publishes the events of deliveries that go to a topic.
     pub(crate) async fn forward_all(&self, due: Vec<InFlightDelivery>, of: &Invocation<'_>) {
         for in_flight in due {
-            let Some(topic) = in_flight.subscription.destination.topic() else { continue };
+            let topic = in_flight.delivery.target.topic(&in_flight.subscription);
+            let Some(topic) = topic else { continue };
             self.endings.forward(of, &in_flight, &topic).boxed().await;
         }
     }

@@ -18,7 +18,7 @@ use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use crate::invocation::Invocation;
-use crate::message::{delivery_message, fits_a_message, publication_message};
+use crate::message::delivery_message;
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 use crate::sending::{Carried, Sending};
 
@@ -113,17 +113,10 @@ impl<P: EndingPorts> Endings<P> {
         let InFlightDelivery { id, delivery, subscription } = in_flight;
         let now_ms = self.ports.now_ms();
         let end = match forward(delivery, subscription, to, &of.catalogue, now_ms) {
-            Ok((publication, body)) => {
-                let message = publication_message(publication, body);
-                if !message.fits() {
-                    let reason = Reason::EventTooLargeToResend;
-                    end_without_success(delivery, subscription, reason, now_ms)
-                } else if self.sending.send(QueueName::FanOut, message, of.deadline).await {
-                    End::Done
-                } else {
-                    return of.progress.set(*id, Stage::SendFailed);
-                }
-            }
+            Ok(message) => match self.sending.send(QueueName::FanOut, message, of.deadline).await {
+                true => End::Done,
+                false => return of.progress.set(*id, Stage::SendFailed),
+            },
             Err(end) => end,
         };
         self.finish(of, in_flight, end).await;
@@ -178,13 +171,11 @@ impl<P: EndingPorts> Endings<P> {
         letter: &DeadLetter,
     ) -> Carried {
         let (subscription, now_ms) = (&in_flight.subscription, self.ports.now_ms());
-        let mut follow_ups =
+        let follow_ups =
             follow_up::send_to_sink(letter.clone(), subscription, &of.catalogue, now_ms);
-        if !follow_ups.iter().all(fits_or_ends_by_itself) {
-            follow_ups = vec![FollowUp::DeadLetter(Box::new(too_large_for_sink(letter.clone())))];
-        }
         let target = match follow_ups.first() {
             Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
+            Some(FollowUp::Publish(_)) => Some(DeliveryTarget::Destination),
             Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
         let carried = self.send_all(follow_ups, of).await;
@@ -223,9 +214,12 @@ impl<P: EndingPorts> Endings<P> {
                     let letter = DeadLetter::without_subscription(*next, reason, now_ms);
                     return self.sending.send_dead_letter(&letter, of).await;
                 }
-                // A delivery that is due at once must not wait behind a backlog of retries.
-                let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
+                let queue = queue_after(wait_ms);
                 Carried::sent(self.sending.send(queue, message, of.deadline).await)
+            }
+            FollowUp::Publish(message) => {
+                let queue = queue_after(message.wait_ms);
+                Carried::sent(self.sending.send(queue, *message, of.deadline).await)
             }
             FollowUp::DeadLetter(letter) => self.sending.send_dead_letter(&letter, of).await,
             FollowUp::Drop(letter) => {
@@ -236,15 +230,9 @@ impl<P: EndingPorts> Endings<P> {
     }
 }
 
-/// True if a delivery that follows from a dead letter fits a message. A delivery to an address may be too large: it becomes a
-/// dead letter again by itself. A publication would become a dead letter about a dead letter.
-fn fits_or_ends_by_itself(follow_up: &FollowUp) -> bool {
-    match follow_up {
-        FollowUp::Deliver(next) => {
-            matches!(next.target, DeliveryTarget::Sink(_)) || fits_a_message(next)
-        }
-        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => true,
-    }
+/// The queue of what follows after this wait. What is due at once must not wait behind a backlog of retries.
+fn queue_after(wait_ms: u64) -> QueueName {
+    if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry }
 }
 
 fn too_large_for_sink(letter: DeadLetter) -> DeadLetter {

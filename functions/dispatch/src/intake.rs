@@ -126,7 +126,12 @@ impl<P: RecordPorts> Records<P> {
                 return Some(decoded.items);
             }
             Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
-            Err(Unread::Unreadable(why)) => (hold::until_readable(record), why),
+            Err(Unread::Unreadable(why)) => {
+                if record.waits_long_unread(self.ports.now_ms()) {
+                    telemetry::unreadable_for_long(&record.message, &why);
+                }
+                (hold::until_readable(record), why)
+            }
             // Its queue hides the record, and then isolates it.
             Err(Unread::Panicked) => return None,
         };

@@ -43,19 +43,6 @@ fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
     }
 }
 
-/// A publication that was not received yet: a part of a record, or an event that goes on.
-pub(crate) fn publication_message(publication: Publication, body: Arc<str>) -> Message {
-    Message {
-        body,
-        topic: publication.topic.as_deref().and_then(|topic| topic.parse().ok()),
-        attribute: Attribute::Publication(write_publication(&publication)),
-        group: MessageGroup::Publisher(publication.group),
-        receives: 0,
-        unread: 0,
-        wait_ms: 0,
-    }
-}
-
 /// Our attribute of a record; of a published one, the one that it gets.
 fn attribute_of(record: &Record) -> Attribute {
     let published = || Attribute::Publication(write_publication(&record.as_publication()));

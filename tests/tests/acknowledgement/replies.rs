@@ -1,13 +1,20 @@
 //! Responses that carry an event: the reply is re-enqueued before its delivery is acknowledged.
 
+use std::collections::BTreeMap;
+
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, DeliveryTarget};
-use delivery::ports::QueueName;
+use delivery::ports::{Message, QueueName};
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
+use uuid::Uuid;
 
+use super::divided::received;
 use super::reactions::{answers, replies};
-use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
+use super::{
+    ENDS_MS, EVENT, carried, delivery, dispatch, letter, publication, retry_record, subscription,
+};
 use crate::fake_ports::{FakePorts, catalogue_of, record};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
@@ -64,19 +71,68 @@ fn the_same_response_to_the_same_delivery_is_the_same_reply() {
     assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
 }
 
-#[test]
-fn a_reply_to_a_topic_of_two_subscriptions_is_enqueued_as_two_messages() {
-    let ports = ports(to_topic());
+/// The topic of replies has so many subscriptions.
+fn catalogue(subscriptions: usize) -> Catalogue {
+    let all = (0..subscriptions).map(|number| subscription(&format!("shop/billed/s{number:05}")));
+    catalogue_of(all.chain([with_reply(to_topic())]))
+}
+
+/// The message of a reply to a topic.
+fn published(catalogue: &Catalogue) -> (QueueName, Message) {
+    let ports =
+        FakePorts::new(catalogue.clone()).with_reactions("s0.example.com", &[replies(REPLY)]);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let sent = ports.sent();
-    let left: Vec<_> = sent
-        .iter()
-        .map(|(queue, message)| (*queue, carried(message).subscription.to_string()))
-        .collect();
-    let events = |name: &str| (QueueName::FanOut, name.to_owned());
-    assert_eq!(left, [events("shop/billed/a"), events("shop/billed/b")]);
-    assert!(sent.iter().all(|(_, message)| message.body.as_ref() == REPLY
-        && carried(message).target == DeliveryTarget::Destination));
+    assert!(ports.elapsed_ms() <= 2_000, "{} ms", ports.elapsed_ms());
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
+    ports.sent().remove(0)
+}
+
+#[test]
+fn a_reply_to_a_topic_is_one_message_however_many_subscriptions_take_it() {
+    for subscriptions in [1, 2, 10_000] {
+        let (queue, message) = published(&catalogue(subscriptions));
+        assert_eq!((queue, message.body.as_ref()), (QueueName::FanOut, REPLY));
+        let onward = publication(&message).onward.expect("a reply says what led to it");
+        assert_eq!((onward.hops, onward.replies_left), (1, 64));
+    }
+}
+
+#[test]
+fn a_reply_reaches_each_of_ten_thousand_subscriptions_once_with_the_same_ids_after_a_kill() {
+    let catalogue = catalogue(10_000);
+    // Its process is killed after the message was sent: the record is received again.
+    let mut open = vec![published(&catalogue), published(&catalogue)];
+    let mut requests: BTreeMap<Uuid, usize> = BTreeMap::new();
+    while let Some(message) = open.pop() {
+        // Each is refused once, so that its next message shows its id.
+        let ports = FakePorts::new(catalogue.clone()).with_status(503);
+        assert_eq!(dispatch(&ports, &[received(0, &message)], ENDS_MS), [""; 0]);
+        let (parts, retries): (Vec<_>, Vec<_>) =
+            ports.sent().into_iter().partition(|(queue, _)| *queue == QueueName::FanOut);
+        assert_eq!(ports.requests(), retries.len());
+        open.extend(parts);
+        for (_, message) in retries {
+            *requests.entry(carried(&message).id).or_default() += 1;
+        }
+    }
+    assert_eq!(requests.len(), 10_000, "one id for each subscription");
+    assert!(requests.values().all(|count| *count == 2), "once for each of the two messages");
+}
+
+#[test]
+fn a_refused_reply_to_a_topic_is_published_there_when_it_is_replayed() {
+    let ports = FakePorts::new(catalogue_of([with_reply(to_topic())]))
+        .with_reactions("s0.example.com", &[replies(REPLY)]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let refused = letter(&ports.sent().remove(0).1);
+    assert_eq!(refused.reason.known(), Some(Reason::TopicNotFound));
+    // The topic is there, and an operator replays the dead letter.
+    let replayed = Delivery { target: refused.delivery.target, ..delivery("shop/orders/s0") };
+    let repaired = FakePorts::new(catalogue(2));
+    assert_eq!(dispatch(&repaired, &[retry_record(&replayed)], ENDS_MS), [""; 0]);
+    let (queue, message) = repaired.sent().remove(0);
+    assert_eq!((queue, repaired.requests()), (QueueName::FanOut, 0));
+    assert_eq!(message.topic.map(|topic| topic.to_string()).as_deref(), Some("shop/billed"));
 }
 
 #[test]

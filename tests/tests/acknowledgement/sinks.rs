@@ -4,16 +4,17 @@
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Store};
 use delivery::machine::reply::HOPS_MAX;
-use delivery::ports::{PutError, QueueName};
+use delivery::ports::{Attribute, PutError, QueueName};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use serde_json::Value;
 
+use super::divided::received;
 use super::reactions::{answers, replies};
 use super::{
     ENDS_MS, EVENT, carried, dead_letter_record, deadletter, delivery, dispatch, letter,
-    retry_record, subscription, waits,
+    publication, retry_record, subscription, waits,
 };
 use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
 
@@ -83,8 +84,12 @@ fn a_dead_letter_that_goes_on_stays_in_the_trace_of_its_delivery() {
     for sink in [address(), topic("shop/lost")] {
         let ports = ports([with_sink("shop/orders/s0", sink.clone()), listener()]);
         assert_eq!(dispatch(&ports, &[retry_record(&traced)], ENDS_MS), [""; 0]);
-        let (_, sent) = only_message(&ports);
-        assert_eq!(sent.traceparent.as_deref(), Some(TRACE), "{sink:?}");
+        let (_, message) = ports.sent().remove(0);
+        let trace = match message.attribute {
+            Attribute::Publication(_) => publication(&message).traceparent,
+            Attribute::Delivery(_) | Attribute::DeadLetter(_) => carried(&message).traceparent,
+        };
+        assert_eq!(trace.as_deref(), Some(TRACE), "{sink:?}");
     }
 }
 
@@ -205,8 +210,13 @@ fn the_dead_letter_delay_does_not_count_against_the_time_to_live_at_its_sink() {
         late.dead_letter.delay_ms = 300_000;
         let ports = ports(other.into_iter().chain([late]));
         dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
-        let (_, next) = only_message(&ports);
-        assert_eq!((next.due_ms, next.published_ms), (NOW_MS + 300_000, NOW_MS + 300_000));
+        let (queue, message) = ports.sent().remove(0);
+        let published_ms = match message.attribute {
+            Attribute::Publication(_) => publication(&message).published_ms,
+            Attribute::Delivery(_) | Attribute::DeadLetter(_) => carried(&message).published_ms,
+        };
+        assert_eq!((queue, message.wait_ms), (QueueName::Retry, 300_000));
+        assert_eq!(published_ms, NOW_MS + 300_000);
     }
 }
 
@@ -240,35 +250,49 @@ fn a_dead_letter_too_large_to_be_published_to_its_topic_is_stored_unchanged() {
 }
 
 #[test]
-fn a_dead_letter_for_a_topic_is_published_to_each_of_its_subscriptions() {
+fn a_dead_letter_for_a_topic_is_published_there_once_and_delivered_to_each_of_its_subscriptions() {
     let all = [
         with_sink("shop/orders/s0", topic("shop/lost")),
         subscription("shop/lost/a"),
         subscription("shop/lost/b"),
     ];
-    let ports = ports(all);
+    let ports = ports(all.clone());
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let sent = ports.sent();
-    let names: Vec<_> =
-        sent.iter().map(|(_, message)| carried(message).subscription.to_string()).collect();
+    let [sent] = &ports.sent()[..] else { panic!("{:?}", ports.sent()) };
+    assert_eq!(sent.0, QueueName::FanOut);
+    let document: Value = serde_json::from_str(&sent.1.body).expect("JSON");
+    assert_eq!(document["errorreason"], "UndeliverableDueToHttpBadRequest");
+    let there = FakePorts::new(catalogue_of(all)).with_status(503);
+    assert_eq!(dispatch(&there, &[received(0, sent)], ENDS_MS), [""; 0]);
+    let retried: Vec<Delivery> = there.sent().iter().map(|(_, message)| carried(message)).collect();
+    let names: Vec<_> = retried.iter().map(|of| of.subscription.to_string()).collect();
     assert_eq!(names, ["shop/lost/a", "shop/lost/b"]);
-    for (queue, message) in &sent {
-        let published = carried(message);
+    for published in retried {
+        let via: Vec<_> = published.via.iter().map(ToString::to_string).collect();
         assert_eq!(
-            (*queue, &published.target, published.attempts),
-            (QueueName::FanOut, &DeliveryTarget::Destination, 0)
+            (&published.target, via),
+            (&DeliveryTarget::Destination, vec!["shop/orders".to_owned()])
         );
-        assert_eq!(
-            published.via.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["shop/orders"]
-        );
-        // Its subscription may get the event too: that is another delivery.
-        let (event, to) = (published.event.clone(), published.subscription.clone());
-        let of_the_event = Delivery::new(event, to, published.origin.clone(), NOW_MS);
-        assert_ne!(published.id, of_the_event.id);
-        let document: Value = serde_json::from_str(&message.body).expect("JSON");
-        assert_eq!(document["errorreason"], "UndeliverableDueToHttpBadRequest");
     }
+}
+
+#[test]
+fn a_dead_letter_that_nobody_takes_any_more_when_it_is_received_is_stored() {
+    let first = with_sink("shop/orders/s0", topic("shop/lost"));
+    let ports = ports([first.clone(), subscription("shop/lost/a")]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let sent = ports.sent().remove(0);
+    // Of the topic's subscriptions, none takes it now.
+    let mut expired = subscription("shop/lost/a");
+    expired.expires_ms = Some(1);
+    let later = FakePorts::new(catalogue_of([first, expired]));
+    assert_eq!(dispatch(&later, &[received(0, &sent)], ENDS_MS), [""; 0]);
+    let (queue, message) = later.sent().remove(0);
+    let letter = letter(&message);
+    assert_eq!(queue, QueueName::DeadLetter);
+    assert_eq!(letter.reason.known(), Some(Reason::SubscriptionNotFound));
+    assert_eq!(letter.delivery.subscription.to_string(), "shop/lost/_");
+    assert_eq!(message.body, sent.1.body, "all that is known of the first dead letter");
 }
 
 #[test]
@@ -279,9 +303,7 @@ fn a_cycle_of_topics_ends_in_the_container() {
     ];
     let ports = ports(all);
     dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
-    let (_, message) = ports.sent().remove(0);
-    let mut second = retry_record(&carried(&message));
-    second.body = message.body;
+    let second = received(0, &ports.sent().remove(0));
     assert_eq!(dispatch(&ports, &[second], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(1);
     let dead_letter = letter(&message);

@@ -6,6 +6,8 @@ use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{write_dead_letter, write_delivery, write_publication};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::logs::Logged;
+use tracing::Level;
 
 use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch, letter, retry_record};
 use crate::fake_ports::{FakePorts, Fault, NOW_MS, container, record, subscriptions};
@@ -72,7 +74,9 @@ fn an_unreadable_attribute_waits_half_an_hour_as_it_is_before_its_event_is_a_dea
         assert_eq!(ports.elapsed_ms(), 30 * MINUTE_MS);
         let (to, message) = ports.sent().pop().expect("a dead letter");
         let name = letter(&message).delivery.subscription.to_string();
-        assert_eq!((to, name.as_str()), (QueueName::DeadLetter, "shop/orders/_unprocessed"));
+        let names_it = attribute.value().contains("shop/orders/s0");
+        let expected = if names_it { "shop/orders/s0" } else { "shop/orders/_unprocessed" };
+        assert_eq!((to, name.as_str()), (QueueName::DeadLetter, expected));
         assert_eq!((message.body, message.unread), (last.body, 0));
     }
 }
@@ -91,7 +95,7 @@ fn deadletter_lets_it_wait_in_its_own_queue_and_then_stores_its_event() {
         let (minutes, _) = waits_of(&ports, unreadable(queue, &attribute), queue, 99);
         assert_eq!((minutes, ports.elapsed_ms()), (vec![1, 2, 4, 8, 15], 30 * MINUTE_MS));
         let (key, text) = ports.blobs().remove(0);
-        assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
+        assert!(key.starts_with("letters/shop/orders/s0/"), "{key}");
         assert!(text.contains("ProcessingFailed"), "{text}");
         assert_eq!(ports.sent().len(), 5);
     }
@@ -109,6 +113,23 @@ fn a_newer_version_waits_until_newer_code_runs_and_is_never_a_dead_letter() {
         let (minutes, _) = waits_of(&ports, unreadable(queue, &attribute), queue, 1_000);
         assert_eq!((minutes.len(), &minutes[..6]), (1_000, &[1, 2, 4, 8, 15, 15][..]), "{queue:?}");
         assert_eq!(ports.blobs().len(), 0);
+    }
+}
+
+#[test]
+fn a_newer_version_that_is_not_deployed_for_an_hour_is_an_error_in_the_log() {
+    for (queue, attribute) in [
+        (QueueName::Retry, Attribute::Delivery(r#"{"v":2}"#.to_owned())),
+        (QueueName::DeadLetter, Attribute::DeadLetter(r#"{"v":2}"#.to_owned())),
+    ] {
+        let log = Logged::at(Level::ERROR);
+        let ports = FakePorts::new(subscriptions(1));
+        // 1, 2, 4, 8 and three times 15 minutes.
+        waits_of(&ports, unreadable(queue, &attribute), queue, 7);
+        assert_eq!(log.messages(), [""; 0], "{queue:?}");
+        let later = FakePorts::new(subscriptions(1));
+        waits_of(&later, Record { unread: 7, ..unreadable(queue, &attribute) }, queue, 1);
+        assert_eq!(log.messages(), ["record.unreadable"], "{queue:?}");
     }
 }
 
@@ -156,7 +177,7 @@ fn what_is_too_large_to_count_its_waits_is_hidden_for_an_hour_and_then_a_dead_le
         let again = Record { receives: 2, ..first };
         assert_eq!(handle(&ports, &again, NOW_MS + HOUR_MS), [""; 0], "{queue:?}");
         let (key, _) = ports.blobs().remove(0);
-        assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
+        assert!(key.starts_with("letters/shop/orders/s0/"), "{key}");
     }
 }
 
@@ -178,6 +199,6 @@ fn what_no_queue_takes_stays_in_the_dead_letter_queue_and_does_not_count_as_a_wa
 fn nothing_waits_in_the_last_resort_queue_which_no_function_reads() {
     let read = |queue| dead_letter_of(&unreadable(queue, &of_newer_version()), NOW_MS);
     let letter = read(QueueName::LastResort).expect("a person rescues it");
-    assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/_unprocessed");
+    assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/s0");
     assert!(read(QueueName::DeadLetter).is_err());
 }

@@ -205,10 +205,10 @@ fn full_publication() -> Publication {
 /// An event that goes on from another topic.
 fn onward() -> Publication {
     let onward = Onward {
-        from: reply().id,
         hops: 2,
         replies_left: 63,
         via: vec!["shop/größe".parse().expect("a topic")],
+        is_dead_letter: true,
     };
     Publication { onward: Some(onward), ..elements_of_a_publication() }
 }

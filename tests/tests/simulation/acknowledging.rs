@@ -5,7 +5,6 @@ use delivery::wire::ATTRIBUTE_MAX_BYTES;
 use uuid::Uuid;
 
 use super::faults::Fault;
-use super::publish::ElementKind;
 use super::queued::{Carried, Queued};
 use super::world::Inner;
 
@@ -120,6 +119,9 @@ impl Inner {
     /// A published record is acknowledged, or a part of one: from now on each of its deliveries has to
     /// end that does not wait in a message of its own.
     fn note_acknowledged(&mut self, message: &str, held: &Queued) {
+        if !self.ledger.has_record(message) {
+            return;
+        }
         let record = self.ledger.record_of(message);
         let forwarded = self.invocation().forwarded.clone();
         let forwarded = || forwarded.iter().filter(|(of, _)| of == message).map(|(_, part)| part);
@@ -132,11 +134,8 @@ impl Inner {
         let versions = self.invocation().versions.clone();
         let ids: Vec<_> = self.ledger.ids_of(record).collect();
         let ids = ids.into_iter().filter(|(.., id)| held.holds(*id, message));
-        for (subscription, index, id) in ids {
-            let element = &self.ledger.published[record].1.elements[index];
-            let takes = subscription.is_none_or(|number| {
-                !self.rules[number].filtered || element.kind == ElementKind::Wanted
-            });
+        for (subscription, _, id) in ids {
+            let takes = self.takes(&self.ledger.known[&id]);
             let facts = subscription.map(|number| (number, self.versions.facts(&versions, number)));
             let is_there = facts
                 .as_ref()

@@ -254,7 +254,13 @@ impl Inner {
                 "its dead letter has another delay or retry period than its policy",
             );
         }
-        if (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
+        let is_refused = letter.reason == Reason::ReplyLoop && self.is_refused_reply(delivery);
+        if is_refused {
+            let record = self.ledger.known[&delivery.id].record;
+            let message = self.ledger.published[record].0.clone();
+            self.ledger.acknowledged.insert(message);
+        }
+        if !is_refused && (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
             self.record_violation(
                 delivery.id,
                 "its reason does not agree with the length of its chain of replies",

@@ -10,14 +10,14 @@ use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin, Part};
 use delivery::event::{Event, Input};
-use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::name::{NAMELESS, SubscriptionName, TopicName};
 use uuid::Uuid;
 
 use super::costs::Costs;
 use super::publish::{ElementKind, Published, mark};
 use super::queued::{Carried, Queued};
 use super::rules::{Expected, Rules, TOPIC, of_topic};
-use super::sinks::{Route, after};
+use super::sinks::{Route, after, record_of_letter};
 
 /// The identity of a delivery.
 #[derive(Debug, Clone)]
@@ -99,6 +99,10 @@ pub(crate) struct Ledger {
     pub(crate) unprocessed: BTreeMap<Uuid, usize>,
     /// The records that stand for replies, by the delivery they answer.
     pub(crate) replies: BTreeMap<Uuid, usize>,
+    /// The records that publish dead letters on a topic, by the deliveries that they lead to.
+    records_of_letters: BTreeMap<Uuid, usize>,
+    /// The messages of replies that have to be published on a topic.
+    pub(crate) owed: BTreeSet<String>,
     /// How often a function received the reply that each of these follows from.
     pub(crate) starts: BTreeMap<Uuid, u32>,
     /// When each delivery was postponed, and until when.
@@ -175,10 +179,20 @@ impl Ledger {
             ledger
                 .unprocessed
                 .insert(id_of(name, Origin { message: message.clone(), index: 0 }), record);
-            ledger.records.insert(message.clone(), record);
-            ledger.published.push((message, published));
+            ledger.add_record(message, published);
         }
         ledger
+    }
+
+    /// Adds a record that a delivery led to.
+    pub(crate) fn add_record(&mut self, message: String, published: Published) {
+        self.records.insert(message.clone(), self.published.len());
+        self.published.push((message, published));
+    }
+
+    /// Whether a record with this message id was published.
+    pub(crate) fn has_record(&self, message: &str) -> bool {
+        self.records.contains_key(message)
     }
 
     /// The number of a published record.
@@ -227,16 +241,36 @@ impl Ledger {
     }
 
     /// The message of the published record that a delivery comes from, or that it stands for; none
-    /// if it follows from a dead letter.
+    /// if it sends a dead letter to an address.
     pub(crate) fn origin(&self, id: Uuid) -> &str {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
         let record = root.map(|known| known.record).or(self.unprocessed.get(&id).copied());
+        let record = record.or(self.records_of_letters.get(&id).copied());
         record.map_or("", |record| &self.published[record].0)
+    }
+
+    /// A dead letter is published on a topic, perhaps once more: it is a record of its own.
+    pub(crate) fn add_letter(&mut self, from: Uuid, published: Published) {
+        let message = record_of_letter(from);
+        if self.records.contains_key(&message) {
+            return;
+        }
+        let record = self.published.len();
+        let topic = published.topic.map_or_else(TopicName::nameless, TopicName::published);
+        self.add_record(message.clone(), published);
+        // Its end if no subscription takes it any more when it is received.
+        let nobody = SubscriptionName { topic, name: NAMELESS.to_owned() };
+        let id = id_of(nobody, Origin { message, index: 0 });
+        self.known.insert(id, Known::new(None, record, 0));
+        for id in self.after.get(&from).cloned().unwrap_or_default() {
+            self.ids.insert((record, self.known[&id].subscription, 0), id);
+            self.records_of_letters.insert(id, record);
+        }
     }
 
     /// The id that stands for a record, or for a part of one, as a whole.
     pub(crate) fn whole_id(&self, held: &Queued) -> Option<Uuid> {
-        let message = held.origin()?;
+        let message = held.origin().filter(|message| self.has_record(message))?;
         let part = match &held.carried {
             Carried::Publication(publication) => publication.part.as_ref().zip(Some(publication)),
             Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
@@ -338,6 +372,6 @@ impl Ledger {
     }
 }
 
-fn id_of(subscription: SubscriptionName, origin: Origin) -> Uuid {
+pub(crate) fn id_of(subscription: SubscriptionName, origin: Origin) -> Uuid {
     Delivery::new(Event::recall(&"".into(), Input::Opaque), subscription, origin, 0).id
 }

@@ -110,11 +110,18 @@ impl Limits {
         }
     }
 
-    /// How long a mapping gathers a batch of a queue.
+    /// How long the mapping of a queue waits to fill a batch, as in the template. One process that runs everything has no window
+    /// but that of new events.
     pub(crate) fn window_of(self, queue: QueueName) -> u64 {
-        // As in template.yaml.
-        let gathers = self.processes && matches!(queue, QueueName::Retry | QueueName::Slow);
-        let at_least_ms = if gathers { SECOND_MS } else { 0 };
-        self.window_ms.max(at_least_ms)
+        match queue {
+            QueueName::Events | QueueName::FanOut => self.window_ms,
+            QueueName::Retry | QueueName::Slow if self.processes => SECOND_MS,
+            QueueName::Retry
+            | QueueName::Slow
+            | QueueName::Isolation
+            | QueueName::DeadLetter
+            | QueueName::Unprocessed
+            | QueueName::LastResort => 0,
+        }
     }
 }

@@ -45,9 +45,16 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
             broken.push(format!("{}: lost with its part", ledger.name(*id)));
         }
     }
-    for (message, _) in &ledger.published {
+    let replies: BTreeMap<usize, Uuid> =
+        ledger.replies.iter().map(|(answered, record)| (*record, *answered)).collect();
+    for (record, (message, _)) in ledger.published.iter().enumerate() {
         let handled =
             ledger.acknowledged.contains(message) || ledger.redriven_records.contains(message);
+        let answered = replies.get(&record);
+        let is_not_owed = answered.is_some_and(|of| {
+            !ledger.owed.contains(message) || may_be_refused_and_dropped(world, *of)
+        });
+        let handled = handled || is_not_owed;
         if !handled && !records.contains(message.as_str()) {
             broken.push(format!("the record {message} was lost"));
         }
@@ -117,6 +124,13 @@ impl EndCheck<'_> {
         let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);
         next.iter().any(|next| began(&next)) && next.iter().filter(has_to).all(|next| began(&next))
     }
+}
+
+/// True if the reply to this delivery may have been refused, and its dead letter dropped.
+fn may_be_refused_and_dropped(world: &Inner, answered: Uuid) -> bool {
+    let known = &world.ledger.known[&answered];
+    let number = known.subscription.filter(|_| known.hops > 0);
+    number.is_some_and(|number| world.rules[number].subscription.dead_letter.sink == Sink::None)
 }
 
 /// Whether `deadLetter: none` explains why nothing is left of a delivery.

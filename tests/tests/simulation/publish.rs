@@ -8,6 +8,7 @@ use delivery::ports::{Attribute, MESSAGE_MAX_BYTES};
 use super::faults::SeededRandom;
 use super::forgery;
 use super::rules::{TOPIC, WANTED_TYPE};
+use super::sinks::{FIRST_SINK_TOPIC, SECOND_SINK_TOPIC};
 
 /// The kind of one element of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,14 @@ pub(crate) fn large_record(
 ) -> Published {
     let (body, elements) = array(number, count, random);
     Published { body, elements, ..plain_record(number, at_ms) }
+}
+
+/// A dead letter that is published on a topic. Which subscriptions take it depends on its delivery.
+pub(crate) fn published_letter_text(topic: &str, text: &str) -> Published {
+    let topic =
+        [TOPIC, FIRST_SINK_TOPIC, SECOND_SINK_TOPIC].into_iter().find(|name| *name == topic);
+    let elements = vec![Element { text: text.to_owned(), kind: ElementKind::Wanted }];
+    Published { topic, body: text.to_owned(), elements, ..plain_record(0, 0) }
 }
 
 /// A record with one CloudEvent.

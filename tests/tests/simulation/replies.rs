@@ -1,15 +1,16 @@
 //! Responses that carry an event: the deliveries that follow from them, computed a second time.
 //!
 //! An endpoint that receives an event twice sends the same reply both times. Each reply is recorded
-//! in the ledger as a record of its own that no publisher sent.
+//! in the ledger as a record of its own that no publisher sent. A reply to a topic is published there in
+//! one message, which is handled like any other record from then on.
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
-use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
+use delivery::delivery::{Delivery, DeliveryTarget, Origin, Publication};
+use delivery::ports::{Message, QueueName};
 use delivery::subscription::ReplyTo;
-use delivery::subscription::name::SubscriptionName;
 use uuid::Uuid;
 
-use super::ledger::Known;
+use super::ledger::{Known, id_of};
 use super::publish::plain_record;
 use super::queued::Queued;
 use super::rules::{TOPIC, of_topic};
@@ -18,11 +19,6 @@ use super::world::Inner;
 
 /// The longest chain of replies.
 pub(crate) const HOPS_MAX: u32 = 10;
-
-/// The id of the delivery that follows from the response to a delivery, for this subscription.
-fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
-    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{answered}\nreply\n{to}").as_bytes())
-}
 
 impl Inner {
     /// The response to the request of one delivery; with a reply if its subscription wants replies
@@ -59,15 +55,17 @@ impl Inner {
         }
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
-        let to: Vec<(usize, Route)> = match &self.rules[number].subscription.reply {
-            Some(ReplyTo::Topic(_)) => {
-                of_topic(&self.rules, TOPIC).map(|number| (number, Route::Event)).collect()
-            }
-            Some(ReplyTo::Address(_)) => vec![(number, Route::Reply)],
-            None => Vec::new(),
+        let published = plain_record(record, at_ms);
+        let message = Uuid::new_v5(&answered, published.body.as_bytes()).to_string();
+        let is_published = self.is_published(number) && hops <= HOPS_MAX;
+        let to: Vec<(usize, Route)> = match is_published {
+            true => of_topic(&self.rules, TOPIC).map(|number| (number, Route::Event)).collect(),
+            // For its address, or as a dead letter.
+            false => vec![(number, Route::Reply)],
         };
         for (number, route) in to {
-            let id = id_of(answered, &self.rules[number].subscription.name);
+            let origin = Origin { message: message.clone(), index: 0 };
+            let id = id_of(self.rules[number].subscription.name.clone(), origin);
             self.ledger.ids.insert((record, Some(number), 0), id);
             self.ledger.know(
                 &self.rules,
@@ -75,11 +73,53 @@ impl Inner {
                 Known { hops, route, ..Known::new(Some(number), record, 0) },
             );
         }
-        let message = format!("reply-{record}");
-        self.ledger.acknowledged.insert(message.clone());
-        self.ledger.published.push((message, plain_record(record, at_ms)));
+        if !is_published {
+            self.ledger.acknowledged.insert(message.clone());
+        }
+        self.ledger.add_record(message, published);
         self.ledger.replies.insert(answered, record);
         record
+    }
+
+    /// True if replies of a subscription go to a topic.
+    fn is_published(&self, number: usize) -> bool {
+        matches!(self.rules[number].subscription.reply, Some(ReplyTo::Topic(_)))
+    }
+
+    /// True if a message publishes a reply that this invocation received.
+    pub(crate) fn publishes_a_reply(&self, publication: &Publication) -> bool {
+        let answered = &self.invocations[self.current].answered;
+        answered.iter().any(|(_, of)| self.ledger.published[*of].0 == publication.message)
+    }
+
+    /// A reply to a topic is published with its own text, and says what led to it.
+    pub(crate) fn check_published_reply(
+        &mut self,
+        queue: QueueName,
+        message: &Message,
+        publication: &Publication,
+    ) {
+        let record = self.ledger.record_of(&publication.message);
+        let text = &self.ledger.published[record].1.body;
+        let hops = self.ledger.ids_of(record).map(|(.., id)| self.ledger.known[&id].hops).max();
+        let onward = publication.onward.as_ref();
+        let is_whole = *message.body == **text && publication.topic.as_deref() == Some(TOPIC);
+        let is_new = (message.wait_ms, message.receives) == (0, 0) && publication.hold.is_none();
+        if !is_whole
+            || !is_new
+            || onward.map(|onward| onward.hops) != hops
+            || !matches!(queue, QueueName::FanOut | QueueName::Retry)
+        {
+            let what = format!("record {}: a reply is published wrongly", publication.message);
+            self.ledger.record_violation(what);
+        }
+    }
+
+    /// A reply is refused if too many deliveries follow from its event: then it is a dead letter of the subscription whose
+    /// subscriber sent it. Those of the first generation are always allowed.
+    pub(crate) fn is_refused_reply(&self, delivery: &Delivery) -> bool {
+        let has_others = self.ledger.known.get(&delivery.id).is_some_and(|known| known.hops > 1);
+        delivery.target == DeliveryTarget::Reply && delivery.attempts == 0 && has_others
     }
 
     /// Whether this invocation received the reply that a delivery follows from.
@@ -96,7 +136,8 @@ impl Inner {
         if !fresh
             || delivery.due_ms != delivery.published_ms
             || delivery.replies_left.is_none()
-            || (delivery.hops, Route::of(&delivery.target)) != routing
+            || ((delivery.hops, Route::of(&delivery.target)) != routing
+                && !self.is_refused_reply(delivery))
         {
             self.record_violation(delivery.id, "a reply does not start with fresh state");
         }
@@ -115,6 +156,18 @@ impl Inner {
                 Some(delivery) => delivery.id == answered,
                 None => held.holds(answered, self.ledger.origin(answered)),
             };
+            let has_topic = self.ledger.known[&answered].subscription;
+            if has_topic.is_some_and(|number| self.is_published(number)) {
+                let message = self.ledger.published[record].0.clone();
+                self.ledger.owed.extend(carries_it.then_some(message));
+                if self
+                    .ledger
+                    .ids_of(record)
+                    .all(|(.., id)| self.ledger.known[&id].hops <= HOPS_MAX)
+                {
+                    continue;
+                }
+            }
             let ids = self.ledger.ids_of(record).filter(|_| carries_it);
             let there = ids.filter(|(number, _, id)| {
                 let facts =

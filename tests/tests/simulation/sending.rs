@@ -51,6 +51,11 @@ impl Inner {
             Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
         };
         self.note_sent(queue, &carried, part.clone());
+        if let Carried::Publication(publication) = &carried
+            && let Some(from) = self.published_letter(publication)
+        {
+            self.note_published_letter(from, publication.published_ms, &message.body);
+        }
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
             self.note_fresh(&delivery);
         }
@@ -68,6 +73,11 @@ impl Inner {
     pub(crate) fn note_perhaps_twice(&mut self, way: Way, carried: &Carried) {
         let touched = self.touched_by(way, carried);
         self.fork(&touched);
+        if let Carried::Publication(publication) = carried
+            && (self.publishes_a_reply(publication) || self.published_letter(publication).is_some())
+        {
+            *self.ledger.record_forks.entry(publication.message.clone()).or_default() += 1;
+        }
         // What starts here came with no message of its own.
         let Some(id) = carried.id() else { return };
         let invocation = &self.invocations[self.current];
@@ -85,6 +95,11 @@ impl Inner {
 
     /// What a message touches: of a delivery that starts here, what it follows from.
     pub(crate) fn touched_by(&self, way: Way, carried: &Carried) -> Touched {
+        if let Carried::Publication(publication) = carried
+            && let Some(from) = self.published_letter(publication)
+        {
+            return Touched::one(from);
+        }
         let fresh = self.starts(way, carried);
         let known = fresh.and_then(|delivery| self.ledger.known.get(&delivery.id));
         known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)

@@ -1,25 +1,27 @@
 //! Checks on dead letters that are sent to a sink, and on those that are returned from one.
 
+use std::sync::Arc;
+
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
-use delivery::ports::{Message, PutError};
+use delivery::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Publication};
+use delivery::ports::{Message, PutError, QueueName};
 use delivery::subscription::sink::{Sink, SinkQueue};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Fresh;
+use super::publish::published_letter_text;
 use super::queued::{Carried, Queued};
-use super::sinks::{Route, properties, sink_delivery_of};
+use super::sinks::{Route, properties, record_of_letter, sink_delivery_of};
 use super::trace::digest;
 use super::world::Inner;
 
 impl Inner {
-    /// Whether a delivery starts here with a message of this wait: it follows from a dead letter that
-    /// was received.
+    /// True if a delivery starts here with a message of this wait: it sends a dead letter to an address.
     pub(crate) fn is_fresh(&self, delivery: &Delivery, wait_ms: u64) -> bool {
-        let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else {
-            return false;
-        };
+        let known = self.ledger.known.get(&delivery.id);
+        let known = known.filter(|known| known.route == Route::Sink);
+        let Some(from) = known.and_then(|known| known.from) else { return false };
         let goes_on =
             self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
         // Its message and one that it follows from were received together, and both may be due in
@@ -47,7 +49,50 @@ impl Inner {
         }
     }
 
-    /// A delivery that follows from a dead letter starts with fresh state, carries all that is
+    /// The delivery whose dead letter a message publishes on a topic.
+    pub(crate) fn published_letter(&self, publication: &Publication) -> Option<Uuid> {
+        let tells = |id: &Uuid| record_of_letter(*id) == publication.message;
+        let held = self.invocations[self.current].taken.iter().map(|(_, held)| held);
+        let of_message = |held: &Queued| match held.carried.id() {
+            Some(id) => vec![id],
+            None => {
+                let message = held.origin().filter(|message| self.ledger.has_record(message));
+                let record = message.map(|message| self.ledger.record_of(message));
+                record.map_or(Vec::new(), |it| self.ledger.ids_of(it).map(|(.., id)| id).collect())
+            }
+        };
+        held.flat_map(of_message).find(tells)
+    }
+
+    /// A dead letter is published on a topic with all that is known of it, and not too early.
+    pub(crate) fn check_published_letter(
+        &mut self,
+        from: Uuid,
+        queue: QueueName,
+        message: &Message,
+        publication: &Publication,
+    ) {
+        let next = self.ledger.after.get(&from).and_then(|next| next.first()).copied();
+        let expected =
+            next.map(|next| &self.ledger.known[&next]).map(|it| (it.hops, it.via.clone()));
+        let onward = publication.onward.as_ref();
+        let right = onward.map(|onward| (onward.hops, onward.via.clone())) == expected
+            && publication.hold.is_none()
+            && message.receives == 0
+            && matches!(queue, QueueName::FanOut | QueueName::Retry);
+        if !right {
+            self.record_violation(from, "its dead letter is published with another origin");
+        }
+        if self.clock_ms().saturating_add(message.wait_ms) < publication.published_ms {
+            self.record_violation(from, "published with less than the rest of its wait");
+        }
+        self.check_due(from, publication.published_ms);
+        self.check_letter_text(from, &message.body);
+        let topic = publication.topic.clone().unwrap_or_default();
+        self.ledger.add_letter(from, published_letter_text(&topic, &message.body));
+    }
+
+    /// A delivery that sends a dead letter to an address starts with fresh state, carries all that is
     /// known of the dead letter, and is not sent too early.
     pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
         let id = delivery.id;
@@ -72,7 +117,7 @@ impl Inner {
         if !self.takes(&known) {
             self.record_violation(id, "published to a subscription whose filter does not match");
         }
-        self.check_due(from, delivery);
+        self.check_due(from, delivery.due_ms);
         match &delivery.target {
             DeliveryTarget::Sink(letter) => {
                 self.check_state(&letter.delivery);
@@ -92,8 +137,9 @@ impl Inner {
 
     /// A dead letter is not sent to its sink before its delay has passed, and no later than that or
     /// now.
-    fn check_due(&mut self, from: Uuid, delivery: &Delivery) {
-        let number = self.ledger.known[&from].subscription.expect("it has a sink");
+    fn check_due(&mut self, from: Uuid, due_ms: u64) {
+        let number = self.ledger.known.get(&from).and_then(|known| known.subscription);
+        let Some(number) = number else { return };
         let delay_ms = self.rules[number].subscription.dead_letter.delay_ms;
         let invocation = &self.invocations[self.current];
         let messages = invocation.messages_for(from, self.ledger.origin(from));
@@ -106,9 +152,9 @@ impl Inner {
         let last_ms =
             invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
         let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
-        if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.clock_ms()) {
-            let what = format!("due at its sink at {}, not at {least_ms} or now", delivery.due_ms);
-            self.record_violation(delivery.id, &what);
+        if due_ms < least_ms || due_ms > least_ms.max(self.clock_ms()) {
+            let what = format!("due at its sink at {due_ms}, not at {least_ms} or now");
+            self.record_violation(from, &what);
         }
     }
 
@@ -203,7 +249,18 @@ impl Inner {
         );
     }
 
-    /// Records that a delivery which follows from a dead letter was sent.
+    /// Records that a dead letter was published on a topic, for each delivery that it leads to.
+    pub(crate) fn note_published_letter(&mut self, from: Uuid, published_ms: u64, text: &Arc<str>) {
+        for next in self.ledger.after.get(&from).cloned().unwrap_or_default() {
+            if !self.takes(&self.ledger.known[&next]) {
+                continue;
+            }
+            let fresh = Fresh { published_ms, text: Arc::clone(text) };
+            self.ledger.fresh.entry(next).or_default().push(fresh);
+        }
+    }
+
+    /// Records that a delivery which sends a dead letter to an address was sent.
     pub(crate) fn note_fresh(&mut self, delivery: &Delivery) {
         let Delivery { published_ms, event, .. } = delivery;
         let fresh = Fresh { published_ms: *published_ms, text: event.text().clone() };

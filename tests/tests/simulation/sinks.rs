@@ -2,11 +2,11 @@
 //! second time.
 //!
 //! A dead letter that is sent to an address is a sink delivery: a delivery of its own with the same
-//! event. One that is published to a topic becomes a delivery for each of its subscriptions, whose
+//! event. One that is published to a topic is a record of its own, with a delivery for each of its subscriptions, whose
 //! event is the dead letter. A topic that a dead letter came from never gets it back, so all that
 //! may follow from a delivery is known from the start.
 
-use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget};
+use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget, Origin};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::sink::Sink;
@@ -14,15 +14,15 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::faults::SeededRandom;
-use super::ledger::Known;
+use super::ledger::{Known, id_of};
 use super::publish::ElementKind;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
 /// The topics that dead letters are published to; the second one also gets what the first one could
 /// not deliver.
-const FIRST_SINK_TOPIC: &str = "shop/lost";
-const SECOND_SINK_TOPIC: &str = "shop/beyond";
+pub(crate) const FIRST_SINK_TOPIC: &str = "shop/lost";
+pub(crate) const SECOND_SINK_TOPIC: &str = "shop/beyond";
 /// The external queue.
 pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
@@ -90,15 +90,14 @@ pub(crate) fn add_sink_subscriptions(rules: &mut Vec<Rules>, random: &mut Seeded
     }
 }
 
-/// The id of what follows from the dead letter of a delivery, for a subscription of a topic or for
-/// an address.
-fn id_after(id: Uuid, to: &str) -> Uuid {
-    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n{to}").as_bytes())
-}
-
 /// The delivery that sends the dead letter of this one to an address.
 pub(crate) fn sink_delivery_of(id: Uuid) -> Uuid {
-    id_after(id, "")
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n").as_bytes())
+}
+
+/// The record that publishes the dead letter of a delivery on a topic.
+pub(crate) fn record_of_letter(id: Uuid) -> String {
+    Uuid::new_v5(&id, b"dead letter").to_string()
 }
 
 /// Every delivery that may follow from the dead letter of this one.
@@ -133,7 +132,8 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
                     is_bare,
                     ..known.clone()
                 };
-                (id_after(id, &rules.subscription.name.to_string()), known)
+                let origin = Origin { message: record_of_letter(id), index: 0 };
+                (id_of(rules.subscription.name.clone(), origin), known)
             });
             follow_ups.collect()
         }

@@ -21,9 +21,9 @@ use super::store::Store;
 use super::word::Word;
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
-use crate::subscription::Subscription;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::{ReplyTo, Subscription};
 
 /// The most bytes of the last answer's body that are stored.
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
@@ -41,6 +41,17 @@ pub enum DeliveryTarget {
 }
 
 impl DeliveryTarget {
+    /// The topic on which a delivery of a subscription with this target is published; `None` if it is sent to an address.
+    #[must_use]
+    pub fn topic(&self, subscription: &Subscription) -> Option<TopicName> {
+        match (self, &subscription.reply) {
+            (Self::Destination, _) => subscription.destination.topic(),
+            // A reply that could not be published when it came, and is replayed.
+            (Self::Reply, Some(ReplyTo::Topic(topic))) => Some(topic.clone()),
+            (Self::Reply | Self::Sink(_), _) => None,
+        }
+    }
+
     /// The value of the log field `leg`.
     #[must_use]
     pub fn as_str(&self) -> &'static str {

@@ -30,7 +30,7 @@ pub use history::{Entry, HISTORY_FIRST, HISTORY_LAST, History};
 pub use hold::Hold;
 pub(crate) use hold::is_zero;
 pub use origin::{DELIVERY_NAMESPACE, Origin, id_of};
-pub use publication::{Onward, Part, Publication, following_id, share};
+pub use publication::{Onward, Part, Publication, share};
 pub use returned::Returned;
 pub use store::Store;
 pub use wait_reason::WaitReason;

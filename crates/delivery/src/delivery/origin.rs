@@ -24,6 +24,15 @@ pub struct Origin {
     pub index: u32,
 }
 
+impl Origin {
+    /// The origin of an event that a delivery led to. The same delivery and the same `content` have the same origin, so a
+    /// repetition leads to the same ids.
+    #[must_use]
+    pub fn made_by(delivery: Uuid, content: &str) -> Self {
+        Self { message: Uuid::new_v5(&delivery, content.as_bytes()).to_string(), index: 0 }
+    }
+}
+
 /// The id of a delivery: UUIDv5 of subscription, published record and index, separated by line
 /// feeds (which no name contains).
 #[must_use]

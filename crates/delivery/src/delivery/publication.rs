@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::delivery::Delivery;
 use super::hold::Hold;
-use super::origin::{DELIVERY_NAMESPACE, Origin};
+use super::origin::Origin;
 use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
@@ -18,7 +18,7 @@ use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 /// have had at once. Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The SQS message id it was published with.
+    /// The SQS message id it was published with. Of an event that a delivery led to, [`Origin::made_by`].
     pub message: String,
     /// When it was published.
     pub published_ms: u64,
@@ -41,17 +41,15 @@ pub struct Publication {
     /// its place when that minute is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letters_ms: Option<u64>,
-    /// Of an event that went on from another topic.
+    /// Of an event that a delivery led to: its own event that went on to this topic, a reply, or a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<Onward>,
 }
 
-/// What the deliveries of an event have from the delivery whose destination was their topic. Its fields are
-/// those of version 1 of the wire format.
+/// What the deliveries of an event inherit from the delivery that led to it. Its fields are those of version 1 of the wire
+/// format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
-    /// That delivery; theirs have ids that follow from it.
-    pub from: Uuid,
     /// How many answers and topics led to them.
     pub hops: u32,
     /// How many deliveries may follow from all of them together by answers.
@@ -59,6 +57,9 @@ pub struct Onward {
     /// The topics to which none of their dead letters goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<TopicName>,
+    /// The event is a dead letter: it must not end unseen, even if no subscription takes it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dead_letter: bool,
 }
 
 /// A part of a published record that was too large to be handled at once: some of its elements, for
@@ -83,13 +84,9 @@ impl Publication {
         let new = Delivery::new(event, subscription, origin, self.published_ms);
         let new = Delivery { traceparent: self.traceparent.clone(), ..new };
         match &self.onward {
-            Some(Onward { from, hops, replies_left, via }) => Delivery {
-                id: following_id(*from, &new.subscription),
-                hops: *hops,
-                replies_left: Some(*replies_left),
-                via: via.clone(),
-                ..new
-            },
+            Some(Onward { hops, replies_left, via, .. }) => {
+                Delivery { hops: *hops, replies_left: Some(*replies_left), via: via.clone(), ..new }
+            }
             None => new,
         }
     }
@@ -130,12 +127,6 @@ impl Publication {
         let part = [&names.from, before, delivery.event.text()].join("\n");
         Delivery { id: Uuid::new_v5(&delivery.id, part.as_bytes()), ..delivery }
     }
-}
-
-/// The id of a delivery that follows from another one: the same event for the same subscription.
-#[must_use]
-pub fn following_id(from: Uuid, to: &SubscriptionName) -> Uuid {
-    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{from}\nreply\n{to}").as_bytes())
 }
 
 /// The share that one of several parts has of a number. They differ by one at most; the larger ones come first.

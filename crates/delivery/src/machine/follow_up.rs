@@ -1,22 +1,22 @@
 //! What follows when a delivery ends: further deliveries, or a dead letter to store.
 //!
-//! A reply follows from a success (see [`reply`](crate::machine::reply)). From a dead letter whose
-//! sink is an address or a topic, further deliveries follow: to the address with the retry policy
-//! of its subscription, or to the topic's subscriptions with theirs.
+//! A reply follows from a success (see [`reply`](crate::machine::reply)). A dead letter whose sink is an address becomes a delivery
+//! there, with the retry policy of its subscription. One whose sink is a topic is published there once, as in
+//! [`forward`](crate::machine::forward).
 //!
 //! Promises: a dead letter that its sink cannot take is stored in the deployment's container, so
 //! none is lost. What is answered at a topic shares what may still follow from its event by replies (see
 //! [`budget`]). None loops through topics: a topic that it came from does not receive it again. A
 //! loop through an address or a queue that publishes what it receives is not detected.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::deadletter::blob::enriched;
-use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, share};
+use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, Onward, Origin};
 use crate::event::{Element, Event, Input, decode_one};
+use crate::machine::forward;
 use crate::machine::reply::budget;
+use crate::message::Message;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
@@ -27,18 +27,18 @@ use crate::subscription::sink::Sink;
 pub enum FollowUp {
     /// A further delivery.
     Deliver(Box<Delivery>),
+    /// An event for all subscriptions of a topic, on the fan-out queue.
+    Publish(Box<Message>),
     /// A dead letter.
     DeadLetter(Box<DeadLetter>),
     /// A dead letter that its subscription drops.
     Drop(Box<DeadLetter>),
 }
 
-/// What follows from a dead letter: where its sink is an address or a topic, further deliveries
-/// with attempts of their own. A dead letter that its sink cannot take is stored in the
-/// deployment's container with the reason.
+/// What follows from a dead letter: where its sink is an address or a topic, a delivery or a publication. A dead letter that its
+/// sink cannot take is stored in the deployment's container with the reason.
 ///
-/// The deliveries are not due before the dead letter's delay (five minutes in Event Grid) has
-/// passed.
+/// They are not due before the dead letter's delay (five minutes in Event Grid) has passed.
 #[must_use]
 pub fn send_to_sink(
     letter: DeadLetter,
@@ -58,7 +58,7 @@ pub fn send_to_sink(
 fn to_address(letter: DeadLetter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
     let sink_delivery = Delivery {
-        id: sink_delivery_id(id, ""),
+        id: sink_delivery_id(id),
         traceparent,
         ..Delivery::new(event, subscription, origin, lifetime_start_ms(&letter, now_ms))
     };
@@ -83,34 +83,35 @@ fn to_topic(
             return dead_letter(letter.store_in_default(why));
         }
     };
-    let matching: Vec<_> = catalogue.matching(name, &ALL_NAMES, &event, now_ms).collect();
-    if matching.is_empty() {
+    if catalogue.matching(name, &ALL_NAMES, &event, now_ms).next().is_none() {
         let why = format!("no subscription of topic {name} takes it");
         return dead_letter(letter.store_in_default(why));
     }
-    // A dead letter is no reply, but may be answered.
-    let left = budget::left_before(&letter.delivery, catalogue, now_ms);
-    let next = |(place, next): (usize, &&Arc<Subscription>)| {
-        let delivery = published(&letter, event.clone(), &next.name, now_ms);
-        let replies_left = Some(share(left, matching.len(), place));
-        FollowUp::Deliver(Box::new(Delivery { replies_left, ..delivery }))
-    };
-    matching.iter().enumerate().map(next).collect()
+    let message = published(&letter, &event, name, catalogue, now_ms);
+    match message.fits() {
+        true => vec![FollowUp::Publish(Box::new(message))],
+        false => dead_letter(letter.store_in_default("too large to travel to its sink")),
+    }
 }
 
-/// The enriched event, for one subscription of the topic.
-fn published(letter: &DeadLetter, event: Event, to: &SubscriptionName, now_ms: u64) -> Delivery {
+/// The enriched event, for all subscriptions of the topic.
+fn published(
+    letter: &DeadLetter,
+    event: &Event,
+    to: &TopicName,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Message {
     let first = &letter.delivery;
     let mut via = first.via.clone();
     via.push(first.subscription.topic.clone());
-    Delivery {
-        id: sink_delivery_id(first.id, &to.to_string()),
-        // Kept, so that a chain of replies is still counted behind a dead letter.
-        hops: first.hops,
-        via,
-        traceparent: first.traceparent.clone(),
-        ..Delivery::new(event, to.clone(), first.origin.clone(), lifetime_start_ms(letter, now_ms))
-    }
+    // A dead letter is no reply, but may be answered. Its hops are kept, so that a chain of replies is still counted behind it.
+    let replies_left = budget::left_before(first, catalogue, now_ms);
+    let onward = Onward { hops: first.hops, replies_left, via, is_dead_letter: true };
+    let origin = Origin::made_by(first.id, "dead letter");
+    let starts_ms = lifetime_start_ms(letter, now_ms);
+    let message = forward::message(first, event, origin, to, onward, starts_ms);
+    Message { wait_ms: starts_ms.saturating_sub(now_ms), ..message }
 }
 
 /// The start of the lifetime of a delivery to a sink: after the dead letter's delay, or a short
@@ -119,8 +120,8 @@ fn lifetime_start_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }
 
-fn sink_delivery_id(first: Uuid, to: &str) -> Uuid {
-    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n{to}").as_bytes())
+fn sink_delivery_id(first: Uuid) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n").as_bytes())
 }
 
 fn dead_letter(letter: DeadLetter) -> Vec<FollowUp> {

@@ -1,26 +1,28 @@
-//! Events that go on to another topic, because that is the destination of their subscription.
+//! Events that a delivery leads to on a topic: its own event that goes on to another topic, a reply, or a dead letter.
 //!
-//! An event is published there once, however many subscriptions take it: those are found when that
-//! message is received, and divided like those of any other record. What must not be forgotten on the
-//! way travels along ([`Onward`]).
+//! Such an event is published once, in one message of the fan-out queue, however many subscriptions take it. They are found when
+//! that message is received, and it is divided like any other record. [`Onward`] has what must not be forgotten on the way.
 //!
-//! Promises: the same delivery publishes the same message, whose deliveries have the same ids. Topics that
-//! lead to each other are no endless loop: a chain has [`HOPS_MAX`] topics and answers, and what may
-//! come back counts against the budget of replies.
+//! Promises: the same delivery publishes the same message, whose deliveries have the same ids. Its own event keeps its origin. Topics that lead to each other are
+//! no endless loop: a chain has [`HOPS_MAX`] topics and answers, and what may come back counts against the budget of replies.
 
 use std::sync::Arc;
 
 use crate::delivery::reason::Reason;
-use crate::delivery::{Delivery, Hold, Onward, Part, Publication, trace};
+use crate::delivery::{Delivery, Hold, Onward, Origin, Part, Publication, trace};
 use crate::event::json::array;
-use crate::event::{Input, Shape};
-use crate::machine::reply::{HOPS_MAX, budget, over_budget, via};
+use crate::event::{Event, Input, Shape};
+use crate::machine::reply::budget::{self, HOPS_MAX, over_budget, via};
 use crate::machine::step::{End, end_without_success};
+use crate::message::Message;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// The publication and the body with which the event of a delivery goes on to a topic.
+/// The reason why an event is not published on a topic, with details for people.
+pub(super) type Refused = (Reason, String);
+
+/// The message with which the event of a delivery goes on to a topic.
 ///
 /// # Errors
 /// The end of the delivery, where it cannot.
@@ -30,61 +32,101 @@ pub fn forward(
     to: &TopicName,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Result<(Publication, Arc<str>), End> {
-    let ends = |reason, why: String| {
+) -> Result<Message, End> {
+    let from = Source { delivery, subscription, catalogue, now_ms };
+    let left = from.left_after(&delivery.event, to, true);
+    let message = left.and_then(|left| {
+        let via = via(delivery, delivery.via.clone(), catalogue);
+        from.publish(&delivery.event, delivery.origin.clone(), to, left, via)
+    });
+    message.map_err(|(reason, why)| {
         end_without_success(delivery, subscription, reason, now_ms).with_detail(why)
-    };
-    if catalogue.topic(to).is_none() {
-        let why = format!("there is no topic {to}, the destination of its subscription");
-        return Err(ends(Reason::TopicNotFound, why));
-    }
-    if delivery.hops >= HOPS_MAX {
-        let why = format!("a chain of more than {HOPS_MAX} replies");
-        return Err(ends(Reason::ReplyLoop, why));
-    }
-    let deliveries = catalogue.matching(to, &ALL_NAMES, &delivery.event, now_ms).count();
-    let left = budget::left_after(delivery, Some(to), catalogue, deliveries, now_ms);
-    let Some(replies_left) = left else {
-        return Err(ends(Reason::ReplyLoop, over_budget(delivery, subscription, deliveries)));
-    };
-    let onward = Onward {
-        from: delivery.id,
-        hops: delivery.hops + 1,
-        replies_left,
-        via: via(delivery, delivery.via.clone(), catalogue),
-    };
-    Ok(publication(delivery, to, onward, now_ms))
+    })
 }
 
-/// The event of a delivery as one that is published on a topic, and read there as it was read here.
-fn publication(
+/// The delivery that leads to an event on a topic.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) delivery: &'a Delivery,
+    pub(super) subscription: &'a Subscription,
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) now_ms: u64,
+}
+
+impl Source<'_> {
+    /// How many replies may follow from all deliveries of the event together.
+    pub(super) fn left_after(
+        &self,
+        event: &Event,
+        to: &TopicName,
+        is_same_event: bool,
+    ) -> Result<u32, Refused> {
+        let Self { delivery, subscription, catalogue, now_ms } = *self;
+        if catalogue.topic(to).is_none() {
+            let why = format!("there is no topic {to}, where its subscription sends it");
+            return Err((Reason::TopicNotFound, why));
+        }
+        if delivery.hops >= HOPS_MAX {
+            return Err((Reason::ReplyLoop, format!("a chain of more than {HOPS_MAX} replies")));
+        }
+        let deliveries = catalogue.matching(to, &ALL_NAMES, event, now_ms).count();
+        let onward = is_same_event.then_some(to);
+        let left = budget::left_after(delivery, onward, catalogue, deliveries, now_ms);
+        left.ok_or_else(|| (Reason::ReplyLoop, over_budget(delivery, subscription, deliveries)))
+    }
+
+    /// The message of the event, as long as it is not too large.
+    pub(super) fn publish(
+        &self,
+        event: &Event,
+        origin: Origin,
+        to: &TopicName,
+        replies_left: u32,
+        via: Vec<TopicName>,
+    ) -> Result<Message, Refused> {
+        let hops = self.delivery.hops + 1;
+        let onward = Onward { hops, replies_left, via, is_dead_letter: false };
+        let message = message(self.delivery, event, origin, to, onward, self.now_ms);
+        let too_large = || {
+            let why = format!("the event and its state are too large for a message to topic {to}");
+            (Reason::EventTooLargeToResend, why)
+        };
+        message.fits().then_some(message).ok_or_else(too_large)
+    }
+}
+
+/// The message that publishes an event on a topic, where it is read as the shape says that it has now.
+pub(super) fn message(
     delivery: &Delivery,
+    event: &Event,
+    origin: Origin,
     to: &TopicName,
     onward: Onward,
-    now_ms: u64,
-) -> (Publication, Arc<str>) {
-    let input = match delivery.event.shape() {
+    published_ms: u64,
+) -> Message {
+    let input = match event.shape() {
         Shape::CloudEvent => Input::CloudEvents,
         Shape::EventGrid => Input::EventGrid,
         Shape::Custom => Input::Custom,
         Shape::Opaque => Input::Opaque,
     };
-    let text = delivery.event.text();
+    let text = event.text();
     // An array would be read as the events in it.
     let is_array = input != Input::Opaque && text.trim_start().starts_with('[');
     let body = if is_array { array(&[text]).into() } else { Arc::clone(text) };
+    let Origin { message, index } = origin;
     let publication = Publication {
-        message: delivery.origin.message.clone(),
-        published_ms: now_ms,
+        message,
+        published_ms,
         topic: Some(to.to_string()),
         group: Some(delivery.subscription.to_string()),
         traceparent: trace::of_delivery(delivery).map(|trace| trace.parent),
         hold: Hold::default(),
-        part: Some(Part { first: delivery.origin.index, input, names: ALL_NAMES.clone() }),
+        part: Some(Part { first: index, input, names: ALL_NAMES.clone() }),
         dead_letters_ms: None,
         onward: Some(onward),
     };
-    (publication, body)
+    Message::of_publication(publication, body)
 }
 
 #[cfg(test)]

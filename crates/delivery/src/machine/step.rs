@@ -132,12 +132,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| own_age_ms >= time_to_live_ms) {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
-    match delivery.target {
-        DeliveryTarget::Destination => {
-            subscription.destination.topic().map_or(Arrival::Attempt, Arrival::Forward)
-        }
-        DeliveryTarget::Reply | DeliveryTarget::Sink(_) => Arrival::Attempt,
-    }
+    delivery.target.topic(subscription).map_or(Arrival::Attempt, Arrival::Forward)
 }
 
 /// How much longer a delivery may be attempted, whatever it waits for: after that a wait only delays its

@@ -258,7 +258,8 @@ impl Recovery {
     /// request too many: the probe is in that second, too.
     #[must_use]
     pub fn places_from_ms(self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms)
+        // The clock of the process that saw the end of the outage may be ahead.
+        now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms.min(now_ms))
     }
 
     /// This recovery with this ceiling, if it was set later than its own.
@@ -403,6 +404,7 @@ mod tests {
         for (after_ms, from_ms) in [(0, 0), (99, 0), (100, 0), (101, 1), (5_000, 4_900)] {
             assert_eq!(at(4).places_from_ms(NOW_MS + after_ms), NOW_MS + from_ms, "{after_ms}");
         }
+        assert_eq!(at(4).places_from_ms(NOW_MS - 5), NOW_MS - 5, "its beginning is in the future");
     }
 
     #[test]

@@ -52,10 +52,12 @@ pub fn unread_ms(unread: u32) -> u64 {
     UNREAD_WAITS_MS[index]
 }
 
-/// True once the waits of all re-enqueues add up to [`UNREAD_MS`].
+/// The sum of the waits of a message after this many re-enqueues: half an hour after five, an hour after seven.
 #[must_use]
-pub fn has_waited_unread(unread: u32) -> bool {
-    unread as usize >= UNREAD_WAITS_MS.len()
+pub fn unread_for_ms(unread: u32) -> u64 {
+    let first = UNREAD_WAITS_MS.iter().take(unread as usize).sum::<u64>();
+    let others = u64::from(unread).saturating_sub(UNREAD_WAITS_MS.len() as u64);
+    first.saturating_add(others.saturating_mul(DELAY_MAX_MS))
 }
 
 /// The wait before the next request for a token, from the time since the failed request: the rest of 5 s.
@@ -111,13 +113,15 @@ mod tests {
     #[test]
     fn what_cannot_be_read_waits_half_an_hour_in_all_and_each_wait_is_one_delay() {
         let waits: Vec<u64> =
-            (0..).take_while(|it| !has_waited_unread(*it)).map(unread_ms).collect();
+            (0..).take_while(|it| unread_for_ms(*it) < UNREAD_MS).map(unread_ms).collect();
         assert_eq!(
             waits.iter().map(|wait_ms| wait_ms / MINUTE_MS).collect::<Vec<_>>(),
             [1, 2, 4, 8, 15]
         );
         assert_eq!(waits.iter().sum::<u64>(), UNREAD_MS);
-        assert_eq!((unread_ms(99), has_waited_unread(u32::MAX)), (DELAY_MAX_MS, true));
+        assert_eq!([0, 1, 5, 7].map(unread_for_ms), [0, MINUTE_MS, UNREAD_MS, HOUR_MS]);
+        assert_eq!(unread_ms(99), DELAY_MAX_MS);
+        assert!(unread_for_ms(u32::MAX) > HOUR_MS);
     }
 
     #[test]

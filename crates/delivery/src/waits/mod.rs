@@ -29,8 +29,8 @@ mod retry;
 mod schedule;
 
 pub use self::held::{
-    PAUSED_MS, UNREAD_MS, consent_ms, handshake_ms, has_waited_unread, no_time_ms, token_ms,
-    unknown_ms, unread_ms,
+    PAUSED_MS, UNREAD_MS, consent_ms, handshake_ms, no_time_ms, token_ms, unknown_ms,
+    unread_for_ms, unread_ms,
 };
 pub use self::queue::{
     DELAY_MAX_MS, REPLAY_END_SECONDS, TOO_LARGE_SECONDS, delay_seconds, hidden_seconds,

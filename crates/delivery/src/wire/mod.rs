@@ -23,8 +23,8 @@ use self::ascii::ascii_json;
 use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
 pub use self::replay_end::{is_replay_end, read_replay_end, write_replay_end};
 use self::v1::DeadLetterV1;
-pub use self::version::WireError;
 use self::version::{VERSION, check_version, unreadable};
+pub use self::version::{WireError, subscription_in};
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 

@@ -4,7 +4,10 @@
 //! out to be unreadable.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
+
+use crate::subscription::name::SubscriptionName;
 
 /// The version that is written.
 pub(super) const VERSION: u32 = 1;
@@ -35,6 +38,13 @@ pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
         Versioned { v: VERSION } => Ok(()),
         Versioned { v } => Err(WireError::UnknownVersion(v)),
     }
+}
+
+/// The subscription that an unreadable attribute names, if anything of it can be read.
+#[must_use]
+pub fn subscription_in(attribute: &str) -> Option<SubscriptionName> {
+    let attribute: Value = serde_json::from_str(attribute).ok()?;
+    attribute.get("subscription")?.as_str()?.parse().ok()
 }
 
 pub(super) fn unreadable(error: serde_json::Error) -> WireError {

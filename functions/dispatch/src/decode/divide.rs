@@ -20,7 +20,6 @@ use delivery::subscription::name::NameRange;
 
 use super::publish::Published;
 use super::{Decoded, WorkItem};
-use crate::message::publication_message;
 
 /// Requests of one record that run in place, or dead letters of it; a record with more is divided.
 pub const REQUESTS_IN_PLACE: usize = 10;
@@ -147,7 +146,7 @@ pub(crate) fn for_names(
     let parts = ranges.len();
     ranges.into_iter().enumerate().map(move |(place, names)| {
         let part = published.part(0, names).with_share(parts, place);
-        publication_message(part, elements.body_of(0..elements.len()))
+        Message::of_publication(part, elements.body_of(0..elements.len()))
     })
 }
 
@@ -279,7 +278,7 @@ impl Division<'_> {
 
     fn part(&self, elements: Range<usize>, names: NameRange) -> Message {
         let part = self.published.part(elements.start, names);
-        publication_message(part, self.elements.body_of(elements))
+        Message::of_publication(part, self.elements.body_of(elements))
     }
 
     fn send(&mut self, part: Message) {

@@ -11,7 +11,6 @@ mod publish;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::event::{Event, Input};
@@ -187,10 +186,7 @@ fn unprocessed(
     why: &str,
     now_ms: u64,
 ) -> WorkItem {
-    let topic = topic_of(record.topic.as_deref(), default_topic);
-    let subscription = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-    let event = Event::recall(&record.body, Input::Auto);
-    let delivery = record.as_publication().delivery(0, event, subscription);
+    let delivery = record.unprocessed(topic_of(record.topic.as_deref(), default_topic));
     let letter = DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, now_ms);
     letter.with_detail(why).into()
 }
@@ -508,6 +504,18 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
         assert_eq!(letter.reason, Reason::ProcessingFailed);
         assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/_unprocessed");
+    }
+
+    #[test]
+    fn an_unreadable_attribute_that_names_a_subscription_ends_under_that_name() {
+        let mut record = record(&event("t"), Some("shop/orders"));
+        record.queue = QueueName::Retry;
+        let text = r#"{"v":1,"subscription":"shop/orders/billing","attempts":"many"}"#;
+        record.attribute = Some(Attribute::Delivery(text.to_owned()));
+        record.unread = 5;
+        let items = decode_and_match(&record, &catalogue(), None, 9).unwrap().items;
+        let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
+        assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/billing");
     }
 
     #[test]

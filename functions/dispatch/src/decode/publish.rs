@@ -126,11 +126,15 @@ impl<'a> Published<'a> {
             Err(decoded) => return decoded,
         };
         let matching: Vec<&Arc<Subscription>> = self.matching(&event).take(at_most).collect();
-        let deliveries = self.publication.deliveries(self.index(index), &event, &matching);
+        let origin = self.index(index);
+        let deliveries = self.publication.deliveries(origin, &event, &matching);
         let deliver = |(subscription, delivery): (&&Arc<Subscription>, Delivery)| {
             WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery))
         };
         let items: Vec<WorkItem> = matching.iter().zip(deliveries).map(deliver).collect();
+        if items.is_empty() && self.is_dead_letter() {
+            return self.nobody_takes(origin, event).into();
+        }
         let is_unmatched = items.is_empty() && self.is_for_all();
         let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
         Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
@@ -184,6 +188,19 @@ impl<'a> Published<'a> {
     fn index(&self, element: usize) -> u32 {
         let first = self.publication.part.as_ref().map_or(0, |part| part.first);
         first.saturating_add(u32::try_from(element).unwrap_or(u32::MAX))
+    }
+
+    /// True if its event is a dead letter, which must not end unseen.
+    fn is_dead_letter(&self) -> bool {
+        self.publication.onward.as_ref().is_some_and(|onward| onward.is_dead_letter)
+    }
+
+    /// The subscriptions that took the dead letter when it was sent have changed since.
+    fn nobody_takes(&self, index: u32, event: Event) -> WorkItem {
+        let delivery = self.publication.delivery(index, event, self.of(NAMELESS));
+        let letter =
+            DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, self.now_ms);
+        letter.with_detail(format!("no subscription of topic {} takes it", self.name)).into()
     }
 
     fn malformed(&self, index: u32, text: &Arc<str>, why: Malformed) -> WorkItem {

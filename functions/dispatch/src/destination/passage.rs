@@ -23,6 +23,8 @@ pub(crate) struct Passage {
     pub(super) token_server: Option<Arc<Destination>>,
     /// The request goes to the subscription's destination, and not to its reply address or its sink.
     pub(super) is_own: bool,
+    /// The deliveries are published on a topic.
+    leads_to_a_topic: bool,
     /// The room of this process; kept while deliveries wait in place.
     pub(super) in_flight: Option<InFlightPermits>,
     /// Present if one of its deliveries is the probe of its destination.
@@ -53,6 +55,7 @@ impl Passage {
             destination,
             token_server,
             is_own: *target == DeliveryTarget::Destination,
+            leads_to_a_topic: target.topic(subscription).is_some(),
             in_flight: None,
             probe: None,
             keyring: None,
@@ -64,9 +67,9 @@ impl Passage {
         }
     }
 
-    /// True if no request is made, because the destination is a topic.
+    /// True if no request is made, because the deliveries go to a topic.
     pub(crate) fn leads_to_a_topic(&self) -> bool {
-        self.is_own && self.subscription.destination.topic().is_some()
+        self.leads_to_a_topic
     }
 
     /// True if the destination is slow to respond, or the server of the token is.

@@ -300,7 +300,10 @@ impl<'a> Rate<'a> {
         now_ms: u64,
     ) -> TakePlaces {
         let most = report.map_or(u32::MAX, |_| Recovery::places(self.per_second));
-        let earliest_ms = report.map_or(now_ms, |report| report.known.places_from_ms(now_ms));
+        // `maxPerSecond` is kept in any second.
+        let has_most = |known: Recovery| self.most.is_some_and(|most| most <= known.rate);
+        let recovery = report.map(|report| report.known).filter(|known| !has_most(*known));
+        let earliest_ms = recovery.map_or(now_ms, |known| known.places_from_ms(now_ms));
         let within_ms = report.map_or(u64::MAX, |_| now_ms.saturating_add(PLACES_WITHIN_MS));
         TakePlaces {
             count: wanted.load(Ordering::Relaxed).min(most),

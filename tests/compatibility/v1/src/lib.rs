@@ -64,11 +64,12 @@ struct Publication {
 
 #[derive(Serialize, Deserialize)]
 struct Onward {
-    from: Uuid,
     hops: u32,
     replies_left: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     via: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_dead_letter: bool,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -14,11 +14,13 @@ use delivery::machine::follow_up::{FollowUp, send_to_sink};
 use delivery::machine::forward::forward;
 use delivery::machine::reply::follow_ups;
 use delivery::machine::step::{Arrival, End, arrive, settle};
+use delivery::ports::Message;
 use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{ALL_NAMES, TopicName};
 use delivery::subscription::secret::Keyring;
 use delivery::waits::Jitter;
+use delivery::wire::read_publication;
 use dialects::{Source, read};
 use lastmile_tests::conformance::{BROKER, CHANNEL, HEADERS, Results};
 
@@ -92,6 +94,7 @@ impl World {
             for next in self.deliver(delivery, catalogue) {
                 match next {
                     FollowUp::Deliver(delivery) => open.push_back(*delivery),
+                    FollowUp::Publish(message) => open.extend(published(&message, catalogue)),
                     FollowUp::DeadLetter(_) | FollowUp::Drop(_) => {}
                 }
             }
@@ -109,14 +112,9 @@ impl World {
                     continue;
                 }
                 Arrival::Forward(topic) => {
-                    let (publication, body) =
-                        forward(&delivery, subscription, &topic, catalogue, now_ms)
-                            .unwrap_or_else(|end| panic!("{end:?}"));
-                    let event = Event::recall(&body, Input::CloudEvents);
-                    let matching: Vec<_> =
-                        catalogue.matching(&topic, &ALL_NAMES, &event, now_ms).collect();
-                    let next = publication.deliveries(0, &event, &matching);
-                    return next.map(|next| FollowUp::Deliver(Box::new(next))).collect();
+                    let message = forward(&delivery, subscription, &topic, catalogue, now_ms)
+                        .unwrap_or_else(|end| panic!("{end:?}"));
+                    return vec![FollowUp::Publish(Box::new(message))];
                 }
                 Arrival::Expired(reason) => panic!("{reason}"),
             }
@@ -147,6 +145,16 @@ impl World {
     fn last(&self, host: &str) -> &Request {
         self.0[&format!("{host}.example.com")].received.last().expect("a request")
     }
+}
+
+/// The deliveries of an event that a delivery led to on a topic.
+fn published(message: &Message, catalogue: &Catalogue) -> Vec<Delivery> {
+    let publication = read_publication(message.attribute.value()).expect("it can be read");
+    let event = Event::recall(&message.body, Input::CloudEvents);
+    let topic = message.topic.as_ref().expect("it has a topic");
+    let matching: Vec<_> =
+        catalogue.matching(topic, &ALL_NAMES, &event, publication.published_ms).collect();
+    publication.deliveries(0, &event, &matching).collect()
 }
 
 /// A `delivery` of the tests: how many retries, and whether it has a sink.

@@ -4,18 +4,16 @@ use crate::event::{Element, Event, envelope};
 use crate::subscription::profile::Dialect;
 use crate::subscription::sink::Sink;
 use crate::subscription::topic_address::address_of;
+use crate::wire::read_publication;
 
 const NOW_MS: u64 = 1_795_158_190_000;
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
 
-/// The deliveries of an event that goes on, as dispatch makes them of the message.
-pub(in crate::machine) fn deliveries(
-    publication: &Publication,
-    body: &Arc<str>,
-    catalogue: &Catalogue,
-) -> Vec<Delivery> {
+/// The deliveries of a published event, as dispatch makes them of the message.
+pub(in crate::machine) fn deliveries(message: &Message, catalogue: &Catalogue) -> Vec<Delivery> {
+    let publication = read_publication(message.attribute.value()).unwrap();
     let part = publication.part.as_ref().unwrap();
-    let elements = envelope::decode(body, part.input);
+    let elements = envelope::decode(&message.body, part.input);
     let [Element::Event(event)] = &elements[..] else { panic!("{elements:?}") };
     let topic = publication.topic.as_deref().unwrap().parse().unwrap();
     let matching: Vec<_> = catalogue.matching(&topic, &part.names, event, NOW_MS).collect();
@@ -58,7 +56,7 @@ fn delivery() -> Delivery {
 
 fn gone_on(delivery: &Delivery, to: &str, catalogue: &Catalogue) -> Result<Vec<Delivery>, End> {
     forward(delivery, &onward(to), &to.parse().unwrap(), catalogue, NOW_MS)
-        .map(|(publication, body)| deliveries(&publication, &body, catalogue))
+        .map(|message| deliveries(&message, catalogue))
 }
 
 fn letter(end: End) -> DeadLetter {

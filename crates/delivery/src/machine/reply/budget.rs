@@ -14,10 +14,13 @@
 use std::collections::BTreeSet;
 
 use crate::delivery::Delivery;
-use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
-use crate::subscription::name::{ALL_NAMES, TopicName};
+use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::topic_settings::REPLIES_MAX;
+use crate::subscription::{ReplyTo, Subscription};
+
+/// The longest chain of replies.
+pub const HOPS_MAX: u32 = 10;
 
 /// What may still follow from all of the deliveries together that one answer leads to, or an event that goes on
 /// to this topic; `None` if there may not be so many.
@@ -52,6 +55,37 @@ pub(in crate::machine) fn left_before(
 /// How many deliveries may follow from a reply. An older version sent it without the number.
 pub(super) fn left(reply: &Delivery) -> u32 {
     reply.replies_left.unwrap_or(REPLIES_MAX)
+}
+
+/// The topics to which no dead letter goes of what follows from a delivery: these, and the topic of notices if
+/// one led here. Nobody is told of its dead letters, because that would be another notice, and another reply.
+pub(in crate::machine) fn via(
+    delivery: &Delivery,
+    mut topics: Vec<TopicName>,
+    catalogue: &Catalogue,
+) -> Vec<TopicName> {
+    let SubscriptionName { topic: from, .. } = &delivery.subscription;
+    let notices = catalogue.topic_of_notices();
+    let notices = notices.filter(|topic| from == *topic || delivery.via.contains(topic));
+    topics.extend(notices.filter(|topic| !topics.contains(topic)).cloned());
+    topics
+}
+
+/// Why nothing follows from a delivery, for people.
+pub(in crate::machine) fn over_budget(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    deliveries: usize,
+) -> String {
+    let left = left(delivery);
+    let to = match (&subscription.destination.topic(), &subscription.reply) {
+        (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
+        (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
+    };
+    format!(
+        "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
+         deliveries where {left} are left (maxReplies of the event's topic)"
+    )
 }
 
 /// The topics to read before it can be said whether an event that goes on may come back: none, if nobody asks.

@@ -1,8 +1,7 @@
 //! Replies: answers that carry an event, and their deliveries.
 //!
-//! Knative: a subscriber may answer with a CloudEvent, which is sent to the subscription's reply
-//! address, or to a topic. It is a delivery of its own, with attempts of its own, and is enqueued
-//! before the answered delivery is done. A plain body is neither a reply nor an error. Replies to
+//! Knative: a subscriber may answer with a CloudEvent. For a reply address, it is a delivery of its own, with attempts of its own.
+//! For a topic, it is published there once. Either is enqueued before the answered delivery is done. A plain body is neither a reply nor an error. Replies to
 //! replies are counted, because two subscriptions can answer each other for ever: past [`HOPS_MAX`] of
 //! them in a chain, or past a [`budget`] of all that follow from one event, they become dead letters.
 //!
@@ -14,25 +13,22 @@ pub(super) mod budget;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use self::budget::unread_topics;
+pub use self::budget::{HOPS_MAX, unread_topics};
+use self::budget::{over_budget, via};
 use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
-use crate::delivery::{
-    DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, following_id, share, trace,
-};
+use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, Origin, RESPONSE_KEPT_BYTES, trace};
 use crate::event::binary::ContentMode;
 use crate::event::json::escaped;
 use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character};
 use crate::machine::follow_up::{FollowUp, send_to_sink};
+use crate::machine::forward::{Refused, Source};
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::dead_letter_format::Response;
-use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
+use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
-
-/// The longest chain of replies.
-pub const HOPS_MAX: u32 = 10;
 
 /// What follows from the answer to a successful delivery: nothing, unless its subscription takes
 /// replies and the answer is one.
@@ -60,12 +56,8 @@ pub fn follow_ups(
         ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
-        ReplyTo::Topic(topic) => {
-            let matching = catalogue.matching(topic, &ALL_NAMES, &event, now_ms);
-            let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
-            answered.deliver(&event, DeliveryTarget::Destination, &matching)
-        }
+        ReplyTo::Address(_) => answered.deliver(event),
+        ReplyTo::Topic(topic) => answered.publish(event, topic),
     }
 }
 
@@ -78,39 +70,47 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// The reply for each of these subscriptions; or a dead letter if there may not be so many.
-    fn deliver(
-        &self,
-        event: &Event,
-        target: DeliveryTarget,
-        to: &[&Subscription],
-    ) -> Vec<FollowUp> {
-        let Answered { delivery, catalogue, now_ms, .. } = *self;
-        let Some(left) = budget::left_after(delivery, None, catalogue, to.len(), now_ms) else {
-            return self.over_budget(event.clone(), to.len());
-        };
-        let reply = |(place, subscription): (usize, &&Subscription)| {
-            let reply = self.reply(event.clone(), &subscription.name, target.clone());
-            let reply = Delivery { replies_left: Some(share(left, to.len(), place)), ..reply };
-            if reply.hops <= HOPS_MAX {
+    /// The reply for the reply address, or a dead letter.
+    fn deliver(&self, event: Event) -> Vec<FollowUp> {
+        let Answered { delivery, subscription, catalogue, now_ms } = *self;
+        let left = budget::left_after(delivery, None, catalogue, 1, now_ms);
+        let refused = match left {
+            _ if delivery.hops >= HOPS_MAX => format!("a chain of more than {HOPS_MAX} replies"),
+            None => over_budget(delivery, subscription, 1),
+            Some(left) => {
+                let reply = self.reply(event, DeliveryTarget::Reply);
+                let reply = Delivery { replies_left: Some(left), ..reply };
                 return vec![FollowUp::Deliver(Box::new(reply))];
             }
-            let detail = format!("a chain of more than {HOPS_MAX} replies");
-            self.undeliverable(reply, subscription, Reason::ReplyLoop, &detail)
         };
-        to.iter().enumerate().flat_map(reply).collect()
+        self.refuse(event, (Reason::ReplyLoop, refused))
+    }
+
+    /// The reply for all subscriptions of a topic, or a dead letter.
+    fn publish(&self, event: Event, to: &TopicName) -> Vec<FollowUp> {
+        let Answered { delivery, subscription, catalogue, now_ms } = *self;
+        let from = Source { delivery, subscription, catalogue, now_ms };
+        let origin = Origin::made_by(delivery.id, event.text());
+        let message = from.left_after(&event, to, false).and_then(|left| {
+            // An answer is a new event.
+            from.publish(&event, origin, to, left, via(delivery, Vec::new(), catalogue))
+        });
+        match message {
+            Ok(message) => vec![FollowUp::Publish(Box::new(message))],
+            Err(refused) => self.refuse(event, refused),
+        }
     }
 
     /// One dead letter for all deliveries that the reply would have led to.
-    fn over_budget(&self, event: Event, deliveries: usize) -> Vec<FollowUp> {
-        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
-        let detail = over_budget(self.delivery, self.subscription, deliveries);
-        self.undeliverable(reply, self.subscription, Reason::ReplyLoop, &detail)
+    fn refuse(&self, event: Event, (reason, why): Refused) -> Vec<FollowUp> {
+        let replies_left = Some(budget::left_before(self.delivery, self.catalogue, self.now_ms));
+        let reply = Delivery { replies_left, ..self.reply(event, DeliveryTarget::Reply) };
+        self.undeliverable(reply, self.subscription, reason, &why)
     }
 
     fn dead_letter(&self, text: String, reason: Reason, why: &str) -> Vec<FollowUp> {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
-        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
+        let reply = self.reply(event, DeliveryTarget::Reply);
         let why = format!("the subscriber's reply: {why}");
         self.undeliverable(reply, self.subscription, reason, &why)
     }
@@ -137,11 +137,12 @@ impl Answered<'_> {
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
         let last_response = beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec();
         let reply = Delivery {
-            // Not a new event, so it brings along what is left to it and where it has been.
+            // Not a new event, so it brings along its origin, what is left to it and where it has been.
+            origin: delivery.origin.clone(),
             replies_left: Some(budget::left_before(delivery, catalogue, now_ms)),
             via: via(delivery, delivery.via.clone(), catalogue),
             last_response: Some(last_response),
-            ..self.reply(event, &subscription.name, target)
+            ..self.reply(event, target)
         };
         let why =
             format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
@@ -171,49 +172,18 @@ impl Answered<'_> {
         }]
     }
 
-    fn reply(&self, event: Event, to: &SubscriptionName, target: DeliveryTarget) -> Delivery {
+    fn reply(&self, event: Event, target: DeliveryTarget) -> Delivery {
+        let origin = Origin::made_by(self.delivery.id, event.text());
         Delivery {
-            id: following_id(self.delivery.id, to),
             target,
             hops: self.delivery.hops.saturating_add(1),
             // An answer is a new event.
             via: via(self.delivery, Vec::new(), self.catalogue),
             // A reply without a trace of its own stays in the trace of the event it answers.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
-            ..Delivery::new(event, to.clone(), self.delivery.origin.clone(), self.now_ms)
+            ..Delivery::new(event, self.subscription.name.clone(), origin, self.now_ms)
         }
     }
-}
-
-/// The topics to which no dead letter goes of what follows from a delivery: these, and the topic of notices if
-/// one led here. Nobody is told of its dead letters, because that would be another notice, and another reply.
-pub(super) fn via(
-    delivery: &Delivery,
-    mut topics: Vec<TopicName>,
-    catalogue: &Catalogue,
-) -> Vec<TopicName> {
-    let SubscriptionName { topic: from, .. } = &delivery.subscription;
-    let notices = catalogue.topic_of_notices();
-    let notices = notices.filter(|topic| from == *topic || delivery.via.contains(topic));
-    topics.extend(notices.filter(|topic| !topics.contains(topic)).cloned());
-    topics
-}
-
-/// Why nothing follows from a delivery, for people.
-pub(super) fn over_budget(
-    delivery: &Delivery,
-    subscription: &Subscription,
-    deliveries: usize,
-) -> String {
-    let left = budget::left(delivery);
-    let to = match (&subscription.destination.topic(), &subscription.reply) {
-        (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
-        (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
-    };
-    format!(
-        "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
-         deliveries where {left} are left (maxReplies of the event's topic)"
-    )
 }
 
 /// What an answer is that declares itself a reply.

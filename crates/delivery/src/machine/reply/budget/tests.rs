@@ -101,6 +101,7 @@ fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
         for follow_up in next_of(&delivery, catalogue) {
             match follow_up {
                 FollowUp::Deliver(delivery) => next.push_back(*delivery),
+                FollowUp::Publish(message) => next.extend(deliveries(&message, catalogue)),
                 FollowUp::DeadLetter(letter) => letters.push(*letter),
                 FollowUp::Drop(letter) => panic!("{letter:?}"),
             }
@@ -115,10 +116,7 @@ fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
     let of = catalogue.subscription(&delivery.subscription).unwrap();
     let end = if let Some(to) = of.destination.topic() {
         match forward(delivery, of, &to, catalogue, 7) {
-            Ok((publication, body)) => {
-                let next = deliveries(&publication, &body, catalogue).into_iter();
-                return next.map(|next| FollowUp::Deliver(Box::new(next))).collect();
-            }
+            Ok(message) => return vec![FollowUp::Publish(Box::new(message))],
             Err(end) => end,
         }
     } else if of.name.name.starts_with(REFUSES) {
@@ -134,6 +132,12 @@ fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
         End::ToSink(letter) => send_to_sink(*letter, of, catalogue, 7),
         End::Done | End::Retry { .. } | End::Drop(_) => panic!("{end:?}"),
     }
+}
+
+/// The deliveries of a reply that is published on a topic.
+fn published_to(replies: &[FollowUp], catalogue: &Catalogue) -> Vec<Delivery> {
+    let [FollowUp::Publish(message)] = replies else { panic!("{replies:?}") };
+    deliveries(message, catalogue)
 }
 
 /// How many deliveries each topic gets.
@@ -199,10 +203,7 @@ fn subscriptions_that_cannot_answer_take_no_share() {
     assert_eq!(first.subscription.name, "t0");
     let of = catalogue.subscription(&first.subscription).unwrap();
     let replies = follow_ups(first, of, &answer(), &catalogue, 7);
-    let left = replies.iter().map(|follow_up| match follow_up {
-        FollowUp::Deliver(delivery) => delivery.replies_left,
-        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => panic!("{follow_up:?}"),
-    });
+    let left = published_to(&replies, &catalogue).into_iter().map(|next| next.replies_left);
     assert_eq!(left.collect::<Vec<_>>(), [Some(32), Some(32)], "all 64 for the one answer");
 }
 
@@ -213,8 +214,7 @@ fn among_many_that_could_answer_nobody_is_left_without_a_share() {
         let first = &published(&catalogue)[0];
         let of = catalogue.subscription(&first.subscription).unwrap();
         let replies = follow_ups(first, of, &answer(), &catalogue, 7);
-        let FollowUp::Deliver(reply) = &replies[0] else { panic!("{:?}", replies[0]) };
-        reply.replies_left
+        published_to(&replies, &catalogue)[0].replies_left
     };
     assert_eq!([0, 1, 64].map(first_left), [Some(0), Some(1), Some(1)]);
 }
@@ -225,9 +225,7 @@ fn a_reply_of_an_older_version_has_all_of_them_left() {
     let of = catalogue.subscriptions().next().unwrap();
     let older = Delivery { hops: 3, ..published(&catalogue).remove(0) };
     let replies = follow_ups(&older, of, &answer(), &catalogue, 7);
-    let [FollowUp::Deliver(one), FollowUp::Deliver(other)] = &replies[..] else {
-        panic!("{replies:?}")
-    };
+    let [one, other] = &published_to(&replies, &catalogue)[..] else { panic!("{replies:?}") };
     assert_eq!((one.replies_left, other.replies_left), (Some(31), Some(31)));
 }
 
