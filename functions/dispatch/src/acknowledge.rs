@@ -12,14 +12,14 @@ use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Batching, WaitReason};
 use delivery::machine::step;
-use delivery::ports::{QueueName, Record};
+use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::waits::unattempted_seconds;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 use uuid::Uuid;
 
 use crate::decode::WorkItem;
-use crate::intake::{RecordPorts, Records};
+use crate::intake::Records;
 use crate::invocation::Invocation;
 use crate::message::{fits_a_message, is_published, queue_of_delivery};
 use crate::progress::{Entry, InFlightDelivery, Stage};
@@ -27,7 +27,7 @@ use crate::progress::{Entry, InFlightDelivery, Stage};
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
 
-impl<P: RecordPorts> Records<P> {
+impl<P: DispatchPorts> Records<P> {
     /// The message ids of the records that SQS has to redeliver.
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);

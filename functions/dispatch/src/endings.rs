@@ -12,7 +12,7 @@ use delivery::delivery::{DeadLetter, DeliveryTarget};
 use delivery::machine::follow_up::{self, FollowUp};
 use delivery::machine::forward::forward;
 use delivery::machine::step::{End, end_without_success};
-use delivery::ports::{JitterSource, QueueName, StoragePorts};
+use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::name::TopicName;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
@@ -30,11 +30,7 @@ pub(crate) struct Endings<P> {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-pub(crate) trait EndingPorts: StoragePorts + JitterSource {}
-
-impl<T: StoragePorts + JitterSource> EndingPorts for T {}
-
-impl<P: EndingPorts> Endings<P> {
+impl<P: DispatchPorts> Endings<P> {
     /// Carries out an end. Futures that send are boxed: those of the clients are large, and most events need none of them.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
         let delivery = &in_flight.delivery;

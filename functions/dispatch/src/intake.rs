@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, Telemetry};
-use delivery::ports::{QueueName, Record, SubscriptionSource};
+use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
@@ -15,11 +15,11 @@ use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
-use crate::endings::{EndingPorts, Endings};
+use crate::endings::Endings;
 use crate::finished::FinishedDeliveries;
 use crate::hold::{self, Wait};
 use crate::message::is_published;
-use crate::notices::{self, NoticePorts, Notices};
+use crate::notices::{self, Notices};
 
 /// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
@@ -55,11 +55,7 @@ pub(crate) struct Records<P> {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-pub(crate) trait RecordPorts: EndingPorts + NoticePorts + SubscriptionSource {}
-
-impl<T: EndingPorts + NoticePorts + SubscriptionSource> RecordPorts for T {}
-
-impl<P: RecordPorts> Records<P> {
+impl<P: DispatchPorts> Records<P> {
     /// True if this process finished the item after an earlier receive of its record.
     pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
         // A delivery in a message of its own was re-enqueued for its next attempt, which is no end.

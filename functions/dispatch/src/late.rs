@@ -11,17 +11,17 @@ use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::machine::reply;
 use delivery::machine::step::End;
-use delivery::ports::Late;
+use delivery::ports::{DispatchPorts, Late};
 use delivery::subscription::Subscription;
 
-use crate::endings::{EndingPorts, Endings};
+use crate::endings::Endings;
 use crate::invocation::Invocation;
 use crate::progress::{Stage, Unfinished};
 
 /// How long late answers are waited for when there is nothing else to do.
 const AFTER_OTHER_WORK_MS: u64 = 10_000;
 
-impl<P: EndingPorts> Endings<P> {
+impl<P: DispatchPorts> Endings<P> {
     /// Waits for a late answer to these deliveries, and carries their ends out if there is none.
     pub(crate) async fn finish_late(
         &self,

@@ -12,15 +12,16 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
 use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
+use delivery::ports::DispatchPorts;
 use delivery::table::{Expected, Table as _};
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use crate::deadline::Deadline;
-use crate::destination::{Destination, Destinations, GatePorts, recovering};
+use crate::destination::{Destination, Destinations, recovering};
 use crate::invocation::Invocation;
-use crate::notices::{self, NoticePorts, Notices};
+use crate::notices::{self, Notices};
 use crate::table::{SharedTable, Unreachable};
 
 /// Interval between reads of the news.
@@ -40,12 +41,7 @@ pub(crate) struct Exchange<P> {
     pub(crate) read_ms: Mutex<Option<u64>>,
 }
 
-/// The ports of the exchange of news.
-pub(crate) trait NewsPorts: GatePorts + NoticePorts {}
-
-impl<T: GatePorts + NoticePorts> NewsPorts for T {}
-
-impl<P: NewsPorts> Exchange<P> {
+impl<P: DispatchPorts> Exchange<P> {
     /// Reads the news, if the read is due.
     pub(crate) async fn learn(&self, deadline: &Deadline) {
         if self.begin_reading() {

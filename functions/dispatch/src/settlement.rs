@@ -4,9 +4,10 @@ use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::reply;
 use delivery::machine::step::{self, End};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 
-use crate::endings::{EndingPorts, Endings};
+use crate::endings::Endings;
 use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Stage, Unfinished};
 
@@ -19,7 +20,7 @@ pub(crate) struct Settlement {
     pub(crate) ended: Vec<Unfinished>,
 }
 
-impl<P: EndingPorts> Endings<P> {
+impl<P: DispatchPorts> Endings<P> {
     /// Records the exchange in each delivery. A success is finished here; every other end is
     /// returned, because a late answer may still replace it.
     pub(crate) async fn settle(

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::telemetry;
 use delivery::delivery::health::shared::Document;
-use delivery::ports::{Clock, JitterSource};
-use delivery::table::{Expected, HasTable, ItemKey, Table as _, TableError};
+use delivery::ports::DispatchPorts;
+use delivery::table::{Expected, ItemKey, Table as _, TableError};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use crate::deadline::Deadline;
@@ -51,11 +51,6 @@ pub(crate) struct Read<D> {
     version: Option<u64>,
 }
 
-/// The ports of a table that is asked within bounds.
-pub(crate) trait TablePorts: HasTable + Clock + JitterSource + Send + Sync {}
-
-impl<T: HasTable + Clock + JitterSource + Send + Sync> TablePorts for T {}
-
 /// The table of the deployment, as this process reaches it.
 #[derive(Debug)]
 pub(crate) struct SharedTable<P> {
@@ -71,7 +66,7 @@ struct Reached {
     log_next_ms: u64,
 }
 
-impl<P: TablePorts> SharedTable<P> {
+impl<P: DispatchPorts> SharedTable<P> {
     pub(crate) fn new(ports: Arc<P>) -> Self {
         Self { ports, reached: Mutex::default() }
     }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Exchange;
-use delivery::ports::QueueName;
+use delivery::ports::{DispatchPorts, QueueName};
 use delivery::request::Request;
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use super::{AttemptPorts, Attempts};
+use super::Attempts;
 use crate::destination::Passage;
 use crate::invocation::Invocation;
 use crate::message::fits_a_message;
@@ -28,7 +28,7 @@ enum Waited {
     Left(Vec<InFlightDelivery>),
 }
 
-impl<P: AttemptPorts> Attempts<P> {
+impl<P: DispatchPorts> Attempts<P> {
     /// One exchange; `None` when it was abandoned.
     pub(super) async fn exchange_or_abandon(
         &self,

@@ -8,7 +8,7 @@ use adapters::telemetry::Telemetry;
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
-use delivery::ports::Late;
+use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::Keyring;
@@ -16,9 +16,9 @@ use futures::FutureExt as _;
 
 use crate::credentials::Credentials;
 use crate::destination::{Destinations, Passage};
-use crate::endings::{EndingPorts, Endings};
+use crate::endings::Endings;
 use crate::invocation::Invocation;
-use crate::news::{self, NewsPorts};
+use crate::news;
 use crate::progress::{InFlightDelivery, Stage};
 use crate::slow_lane::SlowLane;
 
@@ -34,11 +34,7 @@ pub(crate) struct Attempts<P> {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-pub(crate) trait AttemptPorts: NewsPorts + EndingPorts {}
-
-impl<T: NewsPorts + EndingPorts> AttemptPorts for T {}
-
-impl<P: AttemptPorts> Attempts<P> {
+impl<P: DispatchPorts> Attempts<P> {
     /// One exchange for all of them; `None` when the invocation has no time left for it, or it was abandoned.
     pub(crate) async fn attempt(
         &self,
@@ -95,7 +91,7 @@ struct Attempt<'a> {
     of: &'a Invocation<'a>,
 }
 
-impl<P: AttemptPorts> Attempts<P> {
+impl<P: DispatchPorts> Attempts<P> {
     /// Makes the request, and a second one with another token if the destination refused its token. Returns the secrets of the
     /// last request; `None` when it was abandoned.
     async fn make(

@@ -17,17 +17,18 @@ use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
     self, ASK_TIMEOUT_MS, Answer as Consented, ConsentKey, Granted, Pace, Question, Rate, RateShare,
 };
+use delivery::ports::DispatchPorts;
 use delivery::request::AttemptContext;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
 use delivery::waits;
 use futures::FutureExt as _;
 
+use super::Destinations;
 use super::answer::Answer;
 use super::gates::{same_for_all, unless_open, wait};
 use super::known::Destination;
 use super::passage::Passage;
-use super::{Destinations, GatePorts};
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
@@ -69,7 +70,7 @@ enum Hold {
     NotValidated,
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Asks for the consent to one more request. Without consent all deliveries wait.
     pub(super) async fn ask_consent(
         &self,

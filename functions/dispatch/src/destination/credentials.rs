@@ -8,18 +8,19 @@ use std::sync::Arc;
 use adapters::telemetry;
 use delivery::delivery::health::shared::Attempted;
 use delivery::delivery::outcome::Unsendable;
+use delivery::ports::DispatchPorts;
 use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 
+use super::Destinations;
 use super::answer::Answer;
 use super::gates::same_for_all;
 use super::passage::Passage;
-use super::{Destinations, GatePorts};
 use crate::invocation::Invocation;
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Waits for the credentials of the request. Once nothing else of the invocation is left to do, the deliveries move to the
     /// slow lane.
     pub(super) async fn ask_credentials(

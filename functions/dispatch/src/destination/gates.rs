@@ -6,11 +6,12 @@
 
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, Arrival};
+use delivery::ports::DispatchPorts;
 use delivery::time::duration::SECOND_MS;
 
+use super::Destinations;
 use super::answer::{Answer, Asked};
 use super::passage::Passage;
-use super::{Destinations, GatePorts};
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 
@@ -59,7 +60,7 @@ impl Gate {
     const BEFORE_A_TOPIC: &[Self] = &[Self::InFlight, Self::Due];
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Asks the gates for the deliveries of one request, which share a subscription and a target.
     pub(crate) async fn ask(
         &self,

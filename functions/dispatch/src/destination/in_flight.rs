@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use delivery::delivery::WaitReason;
 use delivery::delivery::health::adaptive::Observed;
 use delivery::delivery::outcome::Exchange;
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::waits;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -17,7 +18,7 @@ use super::answer::Answer;
 use super::gates::{unless_open, wait};
 use super::known::{Destination, State};
 use super::passage::Passage;
-use super::{Destinations, GatePorts, can_wait};
+use super::{Destinations, can_wait};
 use crate::invocation::Invocation;
 use crate::message::APART_MAX;
 use crate::progress::InFlightDelivery;
@@ -176,7 +177,7 @@ impl Drop for Room {
     }
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Waits for room in this process. A delivery of an overloaded destination without room in time waits as a message.
     pub(super) async fn enter(
         &self,

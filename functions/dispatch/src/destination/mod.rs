@@ -23,11 +23,10 @@ mod switch;
 
 use std::sync::Arc;
 
-use adapters::tokens::TokenPorts;
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::AllNews;
-use delivery::ports::{Clock, Consents, QueueName, SubscriptionSource};
+use delivery::ports::{Clock, DispatchPorts, QueueName};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::{Disabled, Subscription};
 
@@ -42,14 +41,10 @@ use crate::invocation::Invocation;
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 use crate::slow_lane::SlowLane;
-use crate::table::{SharedTable, TablePorts};
+use crate::table::SharedTable;
 
 /// Pause before a request to the table: other deliveries of the invocation may need it too, and share the request.
 const GATHER_MS: u64 = 5;
-
-pub(crate) trait GatePorts: TablePorts + TokenPorts + SubscriptionSource + Consents {}
-
-impl<T: TablePorts + TokenPorts + SubscriptionSource + Consents> GatePorts for T {}
 
 /// The destinations in the memory of this process, and in the table.
 #[derive(Debug)]
@@ -66,7 +61,7 @@ pub(crate) struct Destinations<P> {
     functions: u32,
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     pub(crate) fn new(
         ports: &Arc<P>,
         table: &Arc<SharedTable<P>>,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use delivery::delivery::WaitReason;
 use delivery::delivery::health::probation::{Admission, Deferral, PROBE_MS};
 use delivery::delivery::health::shared::{Claim, DestinationState, Spell};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::time::duration::MINUTE_MS;
 use futures::FutureExt as _;
@@ -16,7 +17,7 @@ use super::answer::Answer;
 use super::gates::{longest_wait_ms, unless_open};
 use super::known::Destination;
 use super::passage::Passage;
-use super::{Destinations, GatePorts, recovering};
+use super::{Destinations, recovering};
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 use crate::message::fits_a_message;
@@ -77,7 +78,7 @@ impl Drop for Probe {
     }
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Defers deliveries while their destination is on probation. One of them may be the probe.
     pub(super) async fn ask_probation(
         &self,

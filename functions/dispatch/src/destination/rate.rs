@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use delivery::delivery::health::probation::Deferral;
 use delivery::delivery::{Delivery, WaitReason};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
     ItemKey, Line, LineName, PLACES_WITHIN_MS, Recovery, Report, Table as _, TakePlaces,
@@ -22,7 +23,7 @@ use super::gates::{longest_wait_ms, same_for_all, unless_open, wait};
 use super::passage::Passage;
 use super::recovering::{self, TRIES};
 use super::slots::{Own, OwnSlots, Wants};
-use super::{Destinations, GATHER_MS, GatePorts, can_wait};
+use super::{Destinations, GATHER_MS, can_wait};
 use crate::deadline::Deadline;
 use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
@@ -34,7 +35,7 @@ const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
 /// because a slow queue must not keep it from ever being attempted.
 const LATE_MS: u64 = 5 * SECOND_MS;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Lets deliveries wait for their slot of the rate: that of the destination, or of its recovery.
     pub(super) async fn ask_rate(
         &self,

@@ -5,6 +5,7 @@
 
 use delivery::delivery::health::probation::first_ms;
 use delivery::delivery::outcome::Outcome;
+use delivery::ports::DispatchPorts;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 
 use delivery::table::{
@@ -14,7 +15,7 @@ use futures::FutureExt as _;
 
 use super::known::{Destination, State};
 use super::passage::Passage;
-use super::{Destinations, GATHER_MS, GatePorts};
+use super::{Destinations, GATHER_MS};
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 
@@ -113,7 +114,7 @@ pub(super) fn note_places(state: &mut State, report: &Report, places: Places) ->
     is_reported
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Reports the results of attempts at a destination that recovers. At once: all processes have to slow down within a second
     /// or two of a fall.
     pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {

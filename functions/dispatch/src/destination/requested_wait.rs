@@ -1,15 +1,16 @@
 //! The gate of destinations that asked for a pause by `Retry-After`. The rule is `health::retry_after`.
 
 use delivery::delivery::WaitReason;
+use delivery::ports::DispatchPorts;
 
 use super::answer::Answer;
 use super::gates::{longest_wait_ms, unless_open};
 use super::passage::Passage;
-use super::{Destinations, GatePorts, can_wait};
+use super::{Destinations, can_wait};
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Lets deliveries wait until the end of the requested pause.
     pub(super) fn ask_requested_wait(
         &self,

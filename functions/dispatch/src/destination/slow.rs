@@ -2,16 +2,17 @@
 
 use adapters::telemetry;
 use delivery::delivery::health::shared::Attempted;
+use delivery::ports::DispatchPorts;
 
+use super::Destinations;
 use super::answer::Answer;
 use super::gates::unless_open;
 use super::passage::Passage;
-use super::{Destinations, GatePorts};
 use crate::invocation::Invocation;
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Moves deliveries of a slow destination to the slow lane.
     pub(super) fn ask_slow_lane(
         &self,

@@ -11,15 +11,16 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::AllNews;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::reason::Reason;
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Disabled;
 use delivery::waits::PAUSED_MS;
 use futures::FutureExt as _;
 
+use super::Destinations;
 use super::answer::Answer;
 use super::gates::{same_for_all, wait};
 use super::known::Destination;
 use super::passage::Passage;
-use super::{Destinations, GatePorts};
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
@@ -61,7 +62,7 @@ impl Switches {
     }
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Holds or ends deliveries of a disabled destination.
     pub(super) async fn ask_switch(
         &self,

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use delivery::delivery::Publication;
 use delivery::delivery::health::shared::{DestinationState, Findings};
-use delivery::ports::{Attribute, Message, MessageGroup, QueueName};
+use delivery::ports::{Attribute, DispatchPorts, Message, MessageGroup, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::table::ItemKey;
 use delivery::wire::write_publication;
 use uuid::Uuid;
 
-use super::{NoticePorts, Notices};
+use super::Notices;
 use crate::invocation::Invocation;
 
 /// True if a subscription wants notices of these findings. The topic of notices gets none about its own destinations: that would
@@ -24,7 +24,7 @@ pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
     catalogue.topic_of_notices().is_some_and(|topic| !of_itself(topic))
 }
 
-impl<P: NoticePorts> Notices<P> {
+impl<P: DispatchPorts> Notices<P> {
     /// Sends the notices of a destination; true if all were sent. They stay beside its state until they are sent. After an
     /// interruption they are sent again, with the same ids.
     pub(crate) async fn send_about_destination(

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use delivery::delivery::Publication;
 use delivery::delivery::health::dead_letters::{Causes, Minute, MinuteOfDeadLetters};
-use delivery::ports::{Attribute, Message, QueueName, Record};
+use delivery::ports::{Attribute, DispatchPorts, Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::wire::{read_publication, write_publication};
 
+use super::Notices;
 use super::destinations::published;
-use super::{NoticePorts, Notices};
 use crate::dead_letter_counts::DeadLetterCounts;
 use crate::deadline::Deadline;
 use crate::decode::WorkItem;
@@ -35,7 +35,7 @@ pub(crate) fn announced(record: &Record) -> Option<Minute> {
     Some(Minute { at_ms })
 }
 
-impl<P: NoticePorts> Notices<P> {
+impl<P: DispatchPorts> Notices<P> {
     /// Writes the counts, if a subscription wants notices. A failed write is repeated later.
     pub(crate) async fn share_dead_letters(&self, of: &Invocation<'_>) {
         let Some(topic) = of.catalogue.topic_of_notices() else { return };

@@ -8,12 +8,10 @@ mod minutes;
 
 use std::sync::Arc;
 
-use delivery::ports::StoragePorts;
-
 pub(crate) use self::destinations::are_wanted;
 pub(crate) use self::minutes::announced;
 use crate::sending::Sending;
-use crate::table::{SharedTable, TablePorts};
+use crate::table::SharedTable;
 
 /// Composes and sends notices.
 #[derive(Debug)]
@@ -22,7 +20,3 @@ pub(crate) struct Notices<P> {
     pub(crate) table: Arc<SharedTable<P>>,
     pub(crate) sending: Arc<Sending<P>>,
 }
-
-pub(crate) trait NoticePorts: StoragePorts + TablePorts {}
-
-impl<T: StoragePorts + TablePorts> NoticePorts for T {}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use adapters::runtime::contained;
+use delivery::ports::DispatchPorts;
 use delivery::table::{Permit, PermitAnswer, Refusal, Shares, Table as _, TakePermits};
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
@@ -11,7 +12,7 @@ use futures::future::join_all;
 use super::own::{Grant, OwnPermits};
 use super::{Limit, MARGIN_MS};
 use crate::deadline::Deadline;
-use crate::destination::{Destinations, GATHER_MS, GatePorts};
+use crate::destination::{Destinations, GATHER_MS};
 use crate::invocation::Invocation;
 use crate::table::Unreachable;
 
@@ -22,7 +23,7 @@ const ASK_WITHIN_MS: u64 = 30 * SECOND_MS;
 /// Tries to take as many permits as are left, while other processes take and return some.
 const TRIES: u32 = 3;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Takes permits for all deliveries of this process whose turn has come, unless the table refused some a moment ago.
     pub(super) async fn ask_in_turn(&self, limit: &Limit<'_>) {
         let own = limit.own;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use delivery::delivery::WaitReason;
 use delivery::delivery::health::DestinationKey;
+use delivery::ports::DispatchPorts;
 use delivery::table::ItemKey;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use futures::FutureExt as _;
@@ -22,7 +23,7 @@ pub(super) use self::own::{AllPermits, OwnPermits, UsedPermit};
 use super::answer::Answer;
 use super::gates::{longest_wait_ms, unless_open};
 use super::passage::Passage;
-use super::{Destinations, GATHER_MS, GatePorts, can_wait};
+use super::{Destinations, GATHER_MS, can_wait};
 use crate::deadline::Deadline;
 use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
@@ -60,7 +61,7 @@ enum NoPermit {
     InUse(u64),
 }
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Takes a permit for the request; without one, all deliveries wait for their turn.
     pub(super) async fn ask_concurrency(
         &self,

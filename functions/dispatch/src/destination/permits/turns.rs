@@ -1,10 +1,11 @@
 //! Gives deliveries their turns: places in the line of a destination. Some of them come back together.
 
+use delivery::ports::DispatchPorts;
 use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
 use delivery::time::duration::SECOND_MS;
 
 use super::{Limit, TURNS_AHEAD_MS};
-use crate::destination::{Destinations, GatePorts};
+use crate::destination::Destinations;
 use crate::table::Unreachable;
 
 /// Turns are given out this far ahead before the first measurement of an attempt.
@@ -17,7 +18,7 @@ const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Largest batch that SQS delivers without a batching window.
 const GROUP_MAX: u64 = 10;
 
-impl<P: GatePorts> Destinations<P> {
+impl<P: DispatchPorts> Destinations<P> {
     /// Takes this many turns, or fewer if fewer are free in the time ahead.
     pub(super) async fn take_turns(
         &self,
