@@ -30,6 +30,7 @@ pub mod machine;
 pub mod metrics;
 pub mod queues;
 pub mod records;
+mod refreshing;
 mod resend;
 pub mod runtime;
 pub mod secrets;

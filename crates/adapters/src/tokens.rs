@@ -8,12 +8,10 @@
 //! Credentials of AWS, which sign requests, are kept alike.
 //!
 //! Promises: for each client one request at a time; who needs a token waits no longer than the timeout of its destination, and what
-//! it waited for in vain is no failure for others, of whom the next one asks again, after a few seconds; at most [`CLIENTS_MAX`] clients are known. A token is in memory
+//! it waited for in vain is no failure for others, of whom the next one asks again, after a few seconds. A token is in memory
 //! only. Does not share tokens with other processes.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::ports::{AwsIdentity, Clock, SecretError, Secrets, SendHttp};
@@ -30,43 +28,15 @@ use url::Url;
 use crate::aws_identity::Identity;
 use crate::http::HttpSender;
 use crate::machine::Machine;
+use crate::refreshing::Keyed;
 use crate::secrets::SecretStores;
-
-/// With more clients, those that nobody asks for at that moment are forgotten: their tokens are fetched again.
-const CLIENTS_MAX: usize = 1_024;
-
-/// Locked while a token is asked for.
-type SharedState = Arc<tokio::sync::Mutex<TokenState>>;
-
-/// One state for each client.
-#[derive(Debug)]
-struct States<C>(Mutex<HashMap<C, SharedState>>);
-
-impl<C> Default for States<C> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<C: Clone + Eq + Hash> States<C> {
-    fn of(&self, client: &C) -> SharedState {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = states.get(client) {
-            return Arc::clone(state);
-        }
-        if states.len() >= CLIENTS_MAX {
-            states.retain(|_, state| Arc::strong_count(state) > 1);
-        }
-        Arc::clone(states.entry(client.clone()).or_default())
-    }
-}
 
 /// The tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
     /// With the authorities that vouch for the token server.
-    clients: States<(ClientCredentials, Option<CaBundle>)>,
-    identities: States<WebIdentity>,
+    clients: Keyed<(ClientCredentials, Option<CaBundle>), TokenState>,
+    identities: Keyed<WebIdentity, TokenState>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
@@ -210,12 +180,16 @@ impl Tokens {
         current_or_asked(&mut state, ports, Box::pin(ports.signing_credentials())).await
     }
 
-    fn state(&self, of: TokenSource<'_>, destination: &Destination) -> SharedState {
+    fn state(
+        &self,
+        of: TokenSource<'_>,
+        destination: &Destination,
+    ) -> Arc<tokio::sync::Mutex<TokenState>> {
         match of {
             TokenSource::Client(client) => {
-                self.clients.of(&(client.clone(), destination.ca_bundle().cloned()))
+                self.clients.state(&(client.clone(), destination.ca_bundle().cloned()))
             }
-            TokenSource::Aws(identity) => self.identities.of(identity),
+            TokenSource::Aws(identity) => self.identities.state(identity),
         }
     }
 }
@@ -286,21 +260,4 @@ async fn fetched<P: TokenPorts>(
     let request = token::ask(client, destination.ca_bundle(), &keyring)?;
     let exchange = ports.exchange(&request).await;
     token::read(client, &keyring, &exchange)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn with_one_client_too_many_those_are_forgotten_that_nobody_asks_for() {
-        let states = States::<usize>::default();
-        let asked_for = states.of(&0);
-        (1..CLIENTS_MAX).for_each(|client| drop(states.of(&client)));
-        let known = || states.0.lock().expect("no panic").len();
-        assert_eq!(known(), CLIENTS_MAX);
-        drop(states.of(&CLIENTS_MAX));
-        assert_eq!(known(), 2);
-        assert!(Arc::ptr_eq(&asked_for, &states.of(&0)));
-    }
 }

@@ -17,9 +17,9 @@ use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::endings::Endings;
 use crate::finished::FinishedDeliveries;
-use crate::hold::{self, Wait};
 use crate::message::is_published;
 use crate::notices::{self, Notices};
+use crate::waiting::{RecordWait, Wait};
 
 /// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
@@ -95,17 +95,17 @@ impl<P: DispatchPorts> Records<P> {
         reads_until_ms: u64,
     ) -> Option<Vec<WorkItem>> {
         self.hide_isolated(record, deadline).await;
-        if let Some(message) = hold::isolated(record) {
+        let now_ms = self.ports.now_ms();
+        if let Some(Wait::Requeued(queue, message)) = RecordWait::Isolated.of(record, now_ms) {
             telemetry::isolated(&record.message, message.receives);
-            return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);
+            return Some(vec![WorkItem::Forward(queue, message)]);
         }
         if let Some(minute) = notices::announced(record) {
             let told =
                 self.notices.tell_of_minute(minute, record, catalogue, deadline).boxed().await;
-            let until_known = || hold::until_known(record, self.ports.now_ms());
             return match told {
                 Ok(items) => Some(items),
-                Err(why) => self.wait(record, until_known(), &why).await,
+                Err(why) => self.wait(record, RecordWait::Unknown, &why).await,
             };
         }
         let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
@@ -121,12 +121,12 @@ impl<P: DispatchPorts> Records<P> {
                 }
                 return Some(decoded.items);
             }
-            Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
+            Err(Unread::Unknown(why)) => (RecordWait::Unknown, why),
             Err(Unread::Unreadable(why)) => {
-                if record.waits_long_unread(self.ports.now_ms()) {
+                if record.waits_long_unread(now_ms) {
                     telemetry::unreadable_for_long(&record.message, &why);
                 }
-                (hold::until_readable(record), why)
+                (RecordWait::Unreadable, why)
             }
             // Its queue hides the record, and then isolates it.
             Err(Unread::Panicked) => return None,
@@ -135,8 +135,8 @@ impl<P: DispatchPorts> Records<P> {
     }
 
     /// The items of a record that cannot be handled now.
-    async fn wait(&self, record: &Record, wait: Wait, why: &str) -> Option<Vec<WorkItem>> {
-        match wait {
+    async fn wait(&self, record: &Record, wait: RecordWait, why: &str) -> Option<Vec<WorkItem>> {
+        match wait.of(record, self.ports.now_ms())? {
             Wait::Requeued(queue, message) => {
                 telemetry::record_held(&record.message, why, message.wait_ms);
                 Some(vec![WorkItem::Forward(queue, message)])

@@ -17,7 +17,6 @@ mod destination;
 mod dispatch;
 mod endings;
 mod finished;
-mod hold;
 mod intake;
 mod invocation;
 mod late;
@@ -30,6 +29,7 @@ mod sending;
 mod settlement;
 mod slow_lane;
 mod table;
+mod waiting;
 
 pub use crate::dispatch::Dispatch;
 pub use crate::invocation::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};

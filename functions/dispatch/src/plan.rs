@@ -9,8 +9,8 @@ use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::Subscription;
 
 use crate::decode::WorkItem;
-use crate::message::{queue_of, same_message};
 use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
+use crate::waiting::{RecordWait, Wait};
 
 /// With more deliveries than these, an invocation takes on no other large record.
 const DELIVERIES_AT_ONCE: usize = 6_000;
@@ -54,7 +54,7 @@ impl<'a> BatchPlan<'a> {
         is_finished: impl Fn(&WorkItem) -> bool,
     ) {
         let items = match self.too_many(record, &items) {
-            Some(message) => vec![WorkItem::Forward(queue_of(record), Box::new(message))],
+            Some((queue, message)) => vec![WorkItem::Forward(queue, message)],
             None => items,
         };
         for item in items {
@@ -81,13 +81,18 @@ impl<'a> BatchPlan<'a> {
     }
 
     /// The message that a large record waits in, if the invocation has no room for its items.
-    fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<Message> {
+    fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<(QueueName, Box<Message>)> {
         let taken_on = self.taken_on.load(Ordering::Relaxed);
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
             || taken_on <= ITEMS_OF_A_LARGE_RECORD
             || taken_on + items.len() <= DELIVERIES_AT_ONCE;
-        let message = (!has_room).then(|| same_message(record, 0));
-        message.filter(Message::fits)
+        if has_room {
+            return None;
+        }
+        match RecordWait::NoRoom.of(record, 0)? {
+            Wait::Requeued(queue, message) => Some((queue, message)),
+            Wait::Hidden { .. } => None,
+        }
     }
 
     /// Notes a record that could not be read and returns to the queue as it is.

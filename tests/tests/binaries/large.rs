@@ -76,7 +76,7 @@ async fn next(State(it): State<Arc<Loop>>) -> Response {
     loop {
         let changed = it.changed.notified();
         if let Some(records) = take(&mut it.seen()) {
-            let deadline_ms = Machine.now_ms() + 120_000;
+            let deadline_ms = Machine.now_ms() + 60_000;
             let headers = [
                 ("lambda-runtime-aws-request-id", "1".to_owned()),
                 ("lambda-runtime-deadline-ms", deadline_ms.to_string()),

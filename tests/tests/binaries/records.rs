@@ -11,7 +11,7 @@ use crate::runtime_api::Invocation;
 
 pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// The timeout of the template.
-const TIMEOUT_MS: u64 = 120_000;
+const TIMEOUT_MS: u64 = 60_000;
 
 /// A record of a queue with text attributes, sent just now.
 pub(crate) fn record(id: &str, queue: &str, attributes: &[(&str, &str)]) -> Value {

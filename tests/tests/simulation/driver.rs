@@ -24,8 +24,8 @@ use super::world::{Inner, World};
 
 /// The end of the simulated time.
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
-/// The time limit of an invocation without a fault.
-const TIMEOUT_MS: u64 = 60 * SECOND_MS;
+/// The time limit of an invocation without a fault: twice the default of `DispatchTimeout`.
+const TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// The limit of polling rounds, and how many more each published record may take; reaching it means that something spins.
 const ROUNDS_MAX: usize = 2_000_000;
 const ROUNDS_OF_EACH: usize = 200;

@@ -37,7 +37,7 @@ pub(crate) fn delay_ms(wait_ms: u64) -> u64 {
 
 /// The visibility timeout of a received message.
 fn visibility_ms(queue: QueueName) -> u64 {
-    if queue == QueueName::Isolation { 7_200 * SECOND_MS } else { 360 * SECOND_MS }
+    if queue == QueueName::Isolation { 7_200 * SECOND_MS } else { 720 * SECOND_MS }
 }
 
 /// The redrive target of a queue, and its maximum receive count.

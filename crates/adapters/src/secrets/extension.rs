@@ -43,7 +43,7 @@ const NOT_READY_WAIT_MS: u64 = 100;
 const NOT_READY_TRIES: u32 = 25;
 
 /// A secret that the extension can read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum SecretId {
     /// A secret of Secrets Manager, by name or ARN.
     Secret(String),

@@ -12,26 +12,29 @@
 //! Does not talk to AWS itself: see [`extension`]. Does not decide what a missing secret means for
 //! a delivery.
 
-mod cache;
 mod extension;
 mod member;
 
 use std::fmt;
 
-use cache::Cache;
 use delivery::ports::{Clock, PublisherKeys, SecretError, Secrets};
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
-use extension::{Extension, SecretId};
+use extension::{Extension, ExtensionError, SecretId};
 pub use extension::{PORT, TOKEN};
 use futures::future::join_all;
 use member::member;
 use url::Url;
 
 use crate::machine::Machine;
+use crate::refreshing::Refreshing;
 
 /// No `env:` name may begin with this: Lambda keeps the function's credentials in such variables,
 /// and the author of subscriptions must not be able to send those to a destination.
 const RESERVED_PREFIX: &str = "AWS_";
+
+/// A value is refreshed after this time: a rotated secret is in use everywhere within five minutes, and Secrets Manager charges per ten
+/// thousand calls.
+const FRESH_MS: u64 = 5 * 60 * 1_000;
 
 /// A variable, for requests to this address; `None` for what the stores themselves need.
 type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
@@ -40,7 +43,8 @@ type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
 pub struct SecretStores<C = Machine> {
     environment: Lookup,
     extension: Extension,
-    cache: Cache,
+    /// The values of the extension.
+    stored: Refreshing<SecretId, Secret, ExtensionError>,
     clock: C,
 }
 
@@ -62,7 +66,8 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
         clock: C,
     ) -> Result<Self, reqwest::Error> {
         let extension = Extension::new(|name| environment(name, None))?;
-        Ok(Self { environment: Box::new(environment), extension, cache: Cache::default(), clock })
+        let stored = Refreshing::new(|_| FRESH_MS, |_| true);
+        Ok(Self { environment: Box::new(environment), extension, stored, clock })
     }
 
     async fn secret(&self, name: &SecretName, to: Option<&Url>) -> Result<Secret, String> {
@@ -97,7 +102,12 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     }
 
     async fn stored(&self, id: SecretId) -> Result<Secret, String> {
-        self.cache.get(id, &self.extension, &self.clock).await.map_err(|error| error.to_string())
+        let fetch = async || self.extension.fetch(&id, &self.clock).await;
+        let warn = |problem: &ExtensionError| {
+            tracing::warn!(secret = %id, problem = %problem, "secret.stale");
+        };
+        let stored = self.stored.get(&id, &self.clock, fetch, warn).await;
+        stored.map_err(|error| error.to_string())
     }
 }
 

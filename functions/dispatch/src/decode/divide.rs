@@ -5,6 +5,10 @@
 //! of the undivided record. However large a record is, it becomes about a hundred parts at most, so a
 //! redelivery repeats no more than those.
 //!
+//! For example, 12 events for two subscriptions are 24 requests. Ten requests run in place, so a part has five events. The parts begin
+//! with the events 0, 5 and 10. One event for 2,500 subscriptions becomes three parts, with at most 1,000 subscriptions each. They become
+//! parts of ten subscriptions, which run in place. Both examples are acceptance tests (`divided.rs`).
+//!
 //! Elements are divided first. Where several subscriptions match and one of them batches, elements are
 //! divided down to some thousands, and then subscriptions, so that the events of a batch stay together.
 

@@ -1,0 +1,131 @@
+//! Values by key in memory: each is fetched by one caller at a time, and refreshed after a while.
+//!
+//! Secrets, consents and tokens are kept here. At most [`KEYS_MAX`] keys are known; the least recently used is forgotten.
+//!
+//! Promises: callers of one key share one fetch, and callers of other keys do not wait for it. While a value cannot be refreshed, the last
+//! good one is used. A failure is remembered for a while, so that a failing service is not called with every delivery.
+
+use std::fmt;
+use std::hash::Hash;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use delivery::ports::Clock;
+use lru::LruCache;
+
+/// The most keys of each kind. A deployment has about as many secrets or consents as destinations that a process knows.
+const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
+/// A value that could not be refreshed is fetched again after this time.
+const STALE_MS: u64 = 30 * 1_000;
+/// A failure without a last value is remembered for this time: long enough for one call per batch, short enough that a repair takes
+/// effect soon.
+const FAILED_MS: u64 = 3 * 1_000;
+
+/// A state for each key, which one caller at a time may use.
+#[derive(Debug)]
+pub(crate) struct Keyed<K: Eq + Hash, S>(Mutex<LruCache<K, Arc<tokio::sync::Mutex<S>>>>);
+
+impl<K: Eq + Hash, S> Default for Keyed<K, S> {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(KEYS_MAX)))
+    }
+}
+
+impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
+    /// The state of this key. An async mutex, because it is held while a value is fetched.
+    pub(crate) fn state(&self, key: &K) -> Arc<tokio::sync::Mutex<S>> {
+        // Locked for the look-up alone: other keys do not wait for this one.
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(states.get_or_insert_ref(key, Arc::default))
+    }
+}
+
+/// Values by key. Debug output shows no value: it may be a secret.
+pub(crate) struct Refreshing<K: Eq + Hash, V, E> {
+    fetched: Keyed<K, Option<Fetched<V, E>>>,
+    /// The time after which a value is fetched again.
+    fresh_ms: fn(&V) -> u64,
+    /// True for a value that is used while it cannot be fetched again.
+    is_last_good: fn(&V) -> bool,
+}
+
+/// The result of a fetch, or the last good value if that failed.
+struct Fetched<V, E> {
+    result: Result<V, E>,
+    at_ms: u64,
+    used_for_ms: u64,
+}
+
+impl<K: Eq + Hash, V, E> fmt::Debug for Refreshing<K, V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Refreshing(…)")
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
+    pub(crate) fn new(fresh_ms: fn(&V) -> u64, is_last_good: fn(&V) -> bool) -> Self {
+        Self { fetched: Keyed::default(), fresh_ms, is_last_good }
+    }
+
+    /// The value of a key, fetched if that is due. `on_stale` is told the problem if the last good value is used instead.
+    ///
+    /// # Errors
+    /// The problem of the last fetch, if there is no value to use.
+    pub(crate) async fn get(
+        &self,
+        key: &K,
+        clock: &impl Clock,
+        fetch: impl AsyncFnOnce() -> Result<V, E>,
+        on_stale: impl FnOnce(&E),
+    ) -> Result<V, E> {
+        let state = self.fetched.state(key);
+        let mut last = state.lock().await;
+        if let Some(last) = last.as_ref().filter(|last| last.is_fresh(clock.now_ms())) {
+            return last.result.clone();
+        }
+        let last_good = last.take().and_then(|last| last.result.ok()).filter(self.is_last_good);
+        let (result, used_for_ms) = match (fetch().await, last_good) {
+            (Ok(value), _) => {
+                let fresh_ms = (self.fresh_ms)(&value);
+                (Ok(value), fresh_ms)
+            }
+            (Err(problem), Some(value)) => {
+                on_stale(&problem);
+                (Ok(value), STALE_MS)
+            }
+            (Err(problem), None) => (Err(problem), FAILED_MS),
+        };
+        *last = Some(Fetched { result: result.clone(), at_ms: clock.now_ms(), used_for_ms });
+        result
+    }
+
+    /// Puts a value in the place of the last one.
+    pub(crate) async fn put(&self, key: &K, clock: &impl Clock, value: V) {
+        let used_for_ms = (self.fresh_ms)(&value);
+        let fetched = Fetched { result: Ok(value), at_ms: clock.now_ms(), used_for_ms };
+        *self.fetched.state(key).lock().await = Some(fetched);
+    }
+}
+
+impl<V, E> Fetched<V, E> {
+    /// A clock that is set back must not make a value valid for longer.
+    fn is_fresh(&self, now_ms: u64) -> bool {
+        now_ms.abs_diff(self.at_ms) < self.used_for_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_that_nobody_used_for_longest_is_forgotten() {
+        let keyed = Keyed::<usize, usize>::default();
+        let used = keyed.state(&0);
+        (1..KEYS_MAX.get()).for_each(|key| drop(keyed.state(&key)));
+        assert!(Arc::ptr_eq(&used, &keyed.state(&0)));
+        drop(keyed.state(&KEYS_MAX.get()));
+        assert!(Arc::ptr_eq(&used, &keyed.state(&0)), "1 was used before it");
+        assert_eq!(keyed.0.lock().expect("no panic").len(), KEYS_MAX.get());
+    }
+}
