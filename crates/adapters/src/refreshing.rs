@@ -1,6 +1,7 @@
 //! Values by key in memory: each is fetched by one caller at a time, and refreshed after a while.
 //!
-//! Secrets, consents and tokens are kept here. At most [`KEYS_MAX`] keys are known; the least recently used is forgotten.
+//! Secrets and consents are kept here. The states of tokens use the same map ([`Keyed`]). At most [`KEYS_MAX`] keys are known; the least
+//! recently used is forgotten.
 //!
 //! Promises: callers of one key share one fetch, and callers of other keys do not wait for it. While a value cannot be refreshed, the last
 //! good one is used. A failure is remembered for a while, so that a failing service is not called with every delivery.
@@ -67,7 +68,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         Self { fetched: Keyed::default(), fresh_ms, is_last_good }
     }
 
-    /// The value of a key, fetched if that is due. `on_stale` is told the problem if the last good value is used instead.
+    /// The value of a key, fetched if that is due. Calls `on_stale` with the problem when the last good value is used instead.
     ///
     /// # Errors
     /// The problem of the last fetch, if there is no value to use.
@@ -83,7 +84,9 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         if let Some(last) = last.as_ref().filter(|last| last.is_fresh(clock.now_ms())) {
             return last.result.clone();
         }
-        let last_good = last.take().and_then(|last| last.result.ok()).filter(self.is_last_good);
+        // Cloned, because a caller may give up while it fetches. The value must be there for the next one.
+        let last_good = last.as_ref().and_then(|last| last.result.clone().ok());
+        let last_good = last_good.filter(self.is_last_good);
         let (result, used_for_ms) = match (fetch().await, last_good) {
             (Ok(value), _) => {
                 let fresh_ms = (self.fresh_ms)(&value);
@@ -116,7 +119,33 @@ impl<V, E> Fetched<V, E> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
+
+    /// A clock that stands still.
+    struct Stopped;
+
+    impl Clock for Stopped {
+        fn now_ms(&self) -> u64 {
+            KNOWN_FOR_MS
+        }
+
+        async fn sleep(&self, _: u64) {}
+    }
+
+    const KNOWN_FOR_MS: u64 = 1_000_000;
+
+    #[tokio::test]
+    async fn who_gives_up_while_it_fetches_does_not_lose_the_last_good_value() {
+        // It is never fresh.
+        let values = Refreshing::<u8, &str, &str>::new(|_| 0, |_| true);
+        values.put(&1, &Stopped, "good").await;
+        let given_up = values.get(&1, &Stopped, async || std::future::pending().await, |_| {});
+        assert!(given_up.now_or_never().is_none());
+        let next = values.get(&1, &Stopped, async || Err("it fails"), |_| {}).await;
+        assert_eq!(next, Ok("good"));
+    }
 
     #[test]
     fn the_key_that_nobody_used_for_longest_is_forgotten() {

@@ -264,7 +264,7 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
     has_no_subscription(topic, catalogue).then(|| {
         format!(
-            "replies to {} go to {topic}, which has no subscription without an error: they are lost",
+            "replies to {} go to {topic}, which has no subscription without an error: nobody receives them",
             subscription.name
         )
     })

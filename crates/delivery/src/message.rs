@@ -1,6 +1,6 @@
 //! Messages of the queues: what is sent, and the records that are received.
 //!
-//! An attribute of ours counts only on internal queues. A message knows whether a queue takes it.
+//! An attribute of ours counts only on internal queues. [`Message::fits`] checks the limits of SQS.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,8 +30,8 @@ pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 pub enum QueueName {
     /// Published events. Whoever publishes writes to it, so no attribute of ours counts there.
     Events,
-    /// What was not attempted yet and had to be re-enqueued: the deliveries of large records,
-    /// replies, and records that wait for the subscriptions.
+    /// What was not attempted yet: parts of large records, events and dead letters for other topics, replies, and records that wait for
+    /// the subscriptions.
     FanOut,
     /// Deliveries waiting for their next attempt.
     Retry,
@@ -263,8 +263,7 @@ impl Record {
         !is_ours || self.unread_for_ms(now_ms) >= waits::UNREAD_MS
     }
 
-    /// True if an operator has to be told that the attribute cannot be read: a newer version wrote it, and has not been deployed
-    /// for an hour.
+    /// True after an hour. Only records of a newer version wait for so long: an operator has to be told.
     #[must_use]
     pub fn waits_long_unread(&self, now_ms: u64) -> bool {
         self.unread_for_ms(now_ms) >= HOUR_MS

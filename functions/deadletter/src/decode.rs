@@ -22,7 +22,7 @@ const REDRIVEN: &str = "its queue gave it up: it was received again and again wi
 /// # Errors
 /// [`WireError`] when newer code may be able to read its attribute: the record has to wait.
 pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireError> {
-    let of_record = || unprocessed(record, &record.as_publication());
+    let topic = || record.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let read = match record.trusted_attribute() {
         Some(Attribute::DeadLetter(text)) => read_dead_letter(text, &record.body),
         Some(Attribute::Delivery(text)) => read_delivery(text, event_of(record))
@@ -32,13 +32,11 @@ pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireEr
             let why = part.map_or(REDRIVEN.to_owned(), |part| format!("{REDRIVEN} ({part})"));
             processing_failed(record, unprocessed(record, &publication), &why)
         }),
-        None => Ok(processing_failed(record, of_record(), REDRIVEN)),
+        None => Ok(processing_failed(record, record.unprocessed(topic()), REDRIVEN)),
     };
     match read {
         Err(WireError::Unreadable(why)) if record.has_waited_unread(now_ms) => {
-            let topic = record.topic.as_deref();
-            let topic = topic.map_or_else(TopicName::nameless, TopicName::published);
-            Ok(processing_failed(record, record.unprocessed(topic), &why))
+            Ok(processing_failed(record, record.unprocessed(topic()), &why))
         }
         read => read,
     }

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! received ─┬─ again: it may have crashed us ───► Isolated    isolation queue, at once     counted by `receives`
-//!           ├─ a newer version wrote it ────────► Unreadable  its queue, 1 to 15 min       counted by `unread`
+//!           ├─ its attribute cannot be read ────► Unreadable  its queue, 1 to 15 min       counted by `unread`
 //!           ├─ subscriptions cannot be read ────► Unknown     its queue, 5 min to 1 h      counted by `hold.count`
 //!           ├─ no room beside other records ────► NoRoom      its queue, at once           not counted
 //!           └─ none of these ───────────────────► handled
 //! ```
 //!
-//! A receive count says that a function may have crashed, so nothing else uses it up: what waits is re-enqueued, and counts its waits
-//! itself. One delay of SQS is 15 minutes at most. The rest of a longer wait is spent hidden, which costs one more receive and no
-//! further message. A record that is too large for a message with its counts is hidden from the start.
+//! A receive count says that a function may have crashed, so waits do not use it up: a waiting record is re-enqueued with a count of
+//! its own. SQS delays a message by 15 minutes at most. A longer wait ends hidden, which costs one receive and no further message. A record
+//! that is too large to be re-enqueued is hidden (`Unreadable`, `Unknown`) or handled at once (`Isolated`, `NoRoom`).
 
 use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};

@@ -67,7 +67,7 @@ use crate::fake_ports::{
 use crate::reactions::answers;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
-/// A deadline two minutes away, as the template sets it.
+/// A deadline two minutes away.
 const ENDS_MS: u64 = NOW_MS + 120_000;
 
 fn dispatch(ports: &FakePorts, records: &[Record], ends_ms: u64) -> Vec<String> {

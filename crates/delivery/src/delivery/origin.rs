@@ -25,11 +25,11 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of an event that a delivery led to. The same delivery and the same `content` have the same origin, so a
-    /// repetition leads to the same ids.
+    /// The origin of a reply or a dead letter of a delivery. The same delivery and the same `cause` have the same origin, so a repetition
+    /// leads to the same ids. The cause is the text of the reply, or a word for the dead letter.
     #[must_use]
-    pub fn made_by(delivery: Uuid, content: &str) -> Self {
-        Self { message: Uuid::new_v5(&delivery, content.as_bytes()).to_string(), index: 0 }
+    pub fn made_by(delivery: Uuid, cause: &str) -> Self {
+        Self { message: Uuid::new_v5(&delivery, cause.as_bytes()).to_string(), index: 0 }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 /// have had at once. Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The SQS message id it was published with. Of an event that a delivery led to, [`Origin::made_by`].
+    /// The SQS message id it was published with. For a reply or a dead letter, see [`Origin::made_by`].
     pub message: String,
     /// When it was published.
     pub published_ms: u64,
@@ -41,7 +41,7 @@ pub struct Publication {
     /// its place when that minute is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letters_ms: Option<u64>,
-    /// Of an event that a delivery led to: its own event that went on to this topic, a reply, or a dead letter.
+    /// Set if a delivery published the event: by forwarding it, as a reply, or as a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<Onward>,
 }

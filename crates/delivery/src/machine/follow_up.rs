@@ -35,10 +35,10 @@ pub enum FollowUp {
     Drop(Box<DeadLetter>),
 }
 
-/// What follows from a dead letter: where its sink is an address or a topic, a delivery or a publication. A dead letter that its
-/// sink cannot take is stored in the deployment's container with the reason.
+/// Sends a dead letter to its sink: as a delivery to an address, or as a publication on a topic. If the sink cannot take it, it is stored
+/// in the deployment's container with the reason.
 ///
-/// They are not due before the dead letter's delay (five minutes in Event Grid) has passed.
+/// Delivery and publication are not due before the dead letter's delay (five minutes in Event Grid) has passed.
 #[must_use]
 pub fn send_to_sink(
     letter: DeadLetter,

@@ -1,7 +1,8 @@
 //! Events that a delivery leads to on a topic: its own event that goes on to another topic, a reply, or a dead letter.
 //!
 //! Such an event is published once, in one message of the fan-out queue, however many subscriptions take it. They are found when
-//! that message is received, and it is divided like any other record. [`Onward`] has what must not be forgotten on the way.
+//! that message is received, and it is divided like any other record. [`Onward`] carries the hops, the budget of replies and the topics
+//! already visited.
 //!
 //! Promises: the same delivery publishes the same message, whose deliveries have the same ids. Its own event keeps its origin. Topics that lead to each other are
 //! no endless loop: a chain has [`HOPS_MAX`] topics and answers, and what may come back counts against the budget of replies.
@@ -19,7 +20,7 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// The reason why an event is not published on a topic, with details for people.
+/// Publishing was refused: the reason, and a detail for people.
 pub(super) type Refused = (Reason, String);
 
 /// The message with which the event of a delivery goes on to a topic.
@@ -44,7 +45,7 @@ pub fn forward(
     })
 }
 
-/// The delivery that leads to an event on a topic.
+/// The delivery whose event or reply is published on a topic.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) delivery: &'a Delivery,
@@ -54,7 +55,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// How many replies may follow from all deliveries of the event together.
+    /// The remaining budget of replies. Fails if the topic is missing, the chain is too long, or the budget is used up.
     pub(super) fn left_after(
         &self,
         event: &Event,
@@ -95,7 +96,7 @@ impl Source<'_> {
     }
 }
 
-/// The message that publishes an event on a topic, where it is read as the shape says that it has now.
+/// The message that publishes an event on a topic. The event keeps its shape, whatever the input of the topic is.
 pub(super) fn message(
     delivery: &Delivery,
     event: &Event,

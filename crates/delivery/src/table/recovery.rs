@@ -36,8 +36,8 @@ const FALL_MS: u64 = MINUTE_MS;
 const FAILURE_WEIGHT: u32 = 9;
 /// The first of the places that are given out begins within this time.
 pub const PLACES_WITHIN_MS: u64 = 500;
-/// Places of this time before now can still be used. A process pauses between two batches, and the rate would never grow if it
-/// lost the places of each pause.
+/// Unused places of this time before now are still given out. A process pauses between two batches, and the rate would stop growing if
+/// it lost the places of each pause.
 const PLACES_SINCE_MS: u64 = 100;
 /// The shortest and the longest time after which deliveries without a place come back.
 const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);

@@ -40,7 +40,7 @@ pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
     }
 }
 
-/// The subscription that an unreadable attribute names, if anything of it can be read.
+/// The subscription named by an attribute that cannot be read as a whole; `None` if it names none, or is no JSON.
 #[must_use]
 pub fn subscription_in(attribute: &str) -> Option<SubscriptionName> {
     let attribute: Value = serde_json::from_str(attribute).ok()?;

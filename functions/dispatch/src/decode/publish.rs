@@ -86,8 +86,11 @@ impl<'a> Published<'a> {
             return Decoded::waits(format!("the subscription {name} cannot be used: {why}"));
         }
         let mut decoded = divide::items_of(self, elements);
-        // A subscription that cannot be used may still match them.
+        // A subscription that cannot be used may still match them, or take a dead letter that no other takes.
         decoded.unmatched.clear();
+        decoded
+            .items
+            .retain(|item| item.delivery().is_none_or(|of| of.subscription.name != NAMELESS));
         let is_divided = decoded.items.iter().any(|item| matches!(item, WorkItem::Forward(..)));
         let is_divided = is_divided || unusable.len() > divide::PARTS_MAX;
         let others = if is_divided { divide::around(self, &unusable) } else { unusable };
@@ -133,7 +136,7 @@ impl<'a> Published<'a> {
         };
         let items: Vec<WorkItem> = matching.iter().zip(deliveries).map(deliver).collect();
         if items.is_empty() && self.is_dead_letter() {
-            return self.nobody_takes(origin, event).into();
+            return self.unmatched_dead_letter(origin, event).into();
         }
         let is_unmatched = items.is_empty() && self.is_for_all();
         let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
@@ -195,12 +198,13 @@ impl<'a> Published<'a> {
         self.publication.onward.as_ref().is_some_and(|onward| onward.is_dead_letter)
     }
 
-    /// The subscriptions that took the dead letter when it was sent have changed since.
-    fn nobody_takes(&self, index: u32, event: Event) -> WorkItem {
+    /// A dead letter that no subscription takes any more: they have changed since it was sent.
+    fn unmatched_dead_letter(&self, index: u32, event: Event) -> WorkItem {
         let delivery = self.publication.delivery(index, event, self.of(NAMELESS));
         let letter =
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, self.now_ms);
-        letter.with_detail(format!("no subscription of topic {} takes it", self.name)).into()
+        let of = if self.is_for_all() { "no subscription" } else { "none of these subscriptions" };
+        letter.with_detail(format!("{of} of topic {} takes it any more", self.name)).into()
     }
 
     fn malformed(&self, index: u32, text: &Arc<str>, why: Malformed) -> WorkItem {
