@@ -203,38 +203,27 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Decodes a record, with the newest subscriptions if a name is missing in the cached ones.
+    /// Decodes a record with all topics that it needs: its own, and those that its deliveries may lead to. So the receivers of replies
+    /// and dead letters are known before the first attempt. If a name is missing, the newest subscriptions are read first.
     async fn decode_newest(
         &self,
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
     ) -> Result<Decoded, Unread> {
-        let decoded = self.decode_with_topics(record, catalogue).await?;
-        // Only then, since it is a request to the store of subscriptions.
-        if decoded.missing.is_empty() {
-            return Ok(decoded);
-        }
-        let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
-        let newest = self.ports.reread(Arc::clone(known), &decoded.missing).await;
-        *catalogue = Ok(newest.map_err(Unread::Unknown)?);
-        // The whole record again: the newer file may match its other events differently.
-        self.decode_with_topics(record, catalogue).await
-    }
-
-    /// Reads the topics that a record needs: its own, and those that its deliveries may lead to. So the receivers of replies and
-    /// dead letters are known before the first attempt.
-    async fn decode_with_topics(
-        &self,
-        record: &Record,
-        catalogue: &mut Result<Arc<Catalogue>, String>,
-    ) -> Result<Decoded, Unread> {
+        let mut is_newest = false;
         loop {
             let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
+            // The whole record each time: a newer topic may match its other events differently.
             let decoded = self.contained_decode(record, known)?;
-            if decoded.unread.is_empty() {
+            *catalogue = if !decoded.unread.is_empty() {
+                Ok(self.ports.with_topics(Arc::clone(known), &decoded.unread).await)
+            } else if !decoded.missing.is_empty() && !is_newest {
+                is_newest = true;
+                let newest = self.ports.reread(Arc::clone(known), &decoded.missing).await;
+                Ok(newest.map_err(Unread::Unknown)?)
+            } else {
                 return Ok(decoded);
-            }
-            *catalogue = Ok(self.ports.with_topics(Arc::clone(known), &decoded.unread).await);
+            };
         }
     }
 
