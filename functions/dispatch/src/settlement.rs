@@ -6,6 +6,8 @@ use delivery::machine::reply;
 use delivery::machine::step::{self, End};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
+use futures::FutureExt as _;
+use futures::stream::{self, StreamExt as _};
 
 use crate::endings::Endings;
 use crate::invocation::Invocation;
@@ -33,7 +35,7 @@ impl<P: DispatchPorts> Endings<P> {
     ) -> Settlement {
         // The answer to a single event is about that event, even where others are batched.
         let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
-        let mut settlement = Settlement::default();
+        let (mut settlement, mut successes) = (Settlement::default(), Vec::new());
         for mut in_flight in due {
             let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
             let settled =
@@ -52,11 +54,22 @@ impl<P: DispatchPorts> Endings<P> {
                     let (delivery, catalogue) = (&in_flight.delivery, &of.catalogue);
                     let follow_ups =
                         reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
-                    self.finish_success(of, &in_flight, follow_ups).await;
+                    successes.push((in_flight, follow_ups));
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
                     settlement.ended.push(Unfinished { in_flight, end });
                 }
+            }
+        }
+        let finish = async |(in_flight, follow_ups)| {
+            self.finish_success(of, &in_flight, follow_ups).await;
+        };
+        // All at once, because each may have a reply or the end of a replay to send. Most groups have one delivery.
+        if successes.len() > 1 {
+            stream::iter(successes).for_each_concurrent(None, finish).boxed().await;
+        } else {
+            for success in successes {
+                finish(success).await;
             }
         }
         settlement
