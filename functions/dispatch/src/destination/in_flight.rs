@@ -12,6 +12,7 @@ use delivery::delivery::outcome::Exchange;
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::waits;
+use futures::FutureExt as _;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::answer::Answer;
@@ -190,29 +191,50 @@ impl<P: DispatchPorts> Destinations<P> {
         }
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
-        let can_leave = due.len() <= APART_MAX && can_wait(due, of);
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
+        // Most requests have room at once, and need not know whether they fit a message.
+        passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
+        if passage.in_flight.is_some() {
+            return None;
+        }
+        self.wait_for_room(&in_flight, bytes, due, passage, of).boxed().await
+    }
+
+    /// The room of a request, once it is free. In this order: otherwise a destination that hangs would hold room of the total.
+    async fn permits(&self, in_flight: &Arc<InFlight>, bytes: usize) -> InFlightPermits {
+        let of_destination = Some(Room::enter(in_flight).await);
+        InFlightPermits {
+            _of_total: self.total.enter(bytes).await,
+            _of_destination: of_destination,
+        }
+    }
+
+    async fn wait_for_room(
+        &self,
+        in_flight: &Arc<InFlight>,
+        bytes: usize,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<Vec<Answer>> {
+        let can_leave = due.len() <= APART_MAX && can_wait(due, of);
         // Slow destinations must not delay the invocation only because other deliveries wait for their turn.
         let pause = of.active_work.pause();
         let patience = self.patience(passage, of);
-        let entered = async {
-            let of_destination = tokio::select! {
-                biased;
-                room = Room::enter(&in_flight) => Some(room),
-                // One request above the limit is better than a dead letter.
-                () = self.patience(passage, of), if !can_leave => None,
-            };
-            // In this order: otherwise a destination that hangs would hold room of the total.
-            let of_total = self.total.enter(bytes).await;
-            InFlightPermits { _of_total: of_total, _of_destination: of_destination }
-        };
         let entered = tokio::select! {
             biased;
-            entered = entered => Some(entered),
-            () = patience, if can_leave => None,
+            permits = self.permits(in_flight, bytes) => Some(permits),
+            () = patience => None,
+        };
+        passage.in_flight = match entered {
+            // One request above the limit is better than a dead letter.
+            None if !can_leave => {
+                let of_total = self.total.enter(bytes).await;
+                Some(InFlightPermits { _of_total: of_total, _of_destination: None })
+            }
+            entered => entered,
         };
         drop(pause);
-        passage.in_flight = entered;
         match passage.in_flight {
             Some(_) => None,
             None => unless_open(due.iter().map(|one| without_room(one, self.now_ms()))),
@@ -285,7 +307,6 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Waker};
 
-    use futures::FutureExt as _;
     use proptest::prelude::*;
 
     use super::*;
