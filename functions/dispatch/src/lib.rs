@@ -82,6 +82,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.forward_all(asked.due, of).await;
             } else if !asked.due.is_empty() {
                 let attempted = self.attempts.attempt(&asked.due, &mut passage, of).await;
+                // An abandoned attempt: its deliveries have moved to the slow lane.
                 let Some((exchange, late)) = attempted else { return };
                 // A retry waits in place only where no late answer is waited for.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };
