@@ -676,8 +676,8 @@ fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscript
     assert_eq!(
         of_replies("lost.yaml"),
         [
-            "lost.yaml:7:16: warning: reply: replies to default/c/s go to default/other, which has no subscription without an error: they are \
-          lost"
+            "lost.yaml:7:16: warning: reply: replies to default/c/s go to default/other, which has no subscription without an error: nobody \
+          receives them"
         ]
     );
     assert_eq!(of_replies("heard.yaml"), [""; 0]);
