@@ -30,7 +30,7 @@ pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 pub enum QueueName {
     /// Published events. Whoever publishes writes to it, so no attribute of ours counts there.
     Events,
-    /// What was not attempted yet: parts of large records, events and dead letters for other topics, replies, and records that wait for
+    /// Messages without an attempt yet: parts of large records, events and dead letters for other topics, replies, and records that wait for
     /// the subscriptions.
     FanOut,
     /// Deliveries waiting for their next attempt.
@@ -48,7 +48,7 @@ pub enum QueueName {
 }
 
 impl QueueName {
-    /// Whether only the functions and operators may send to it: what its messages say about a
+    /// True if only the functions and operators may send to it: what its messages say about a
     /// delivery is true.
     #[must_use]
     pub fn is_internal(self) -> bool {
@@ -64,7 +64,7 @@ impl QueueName {
     }
 }
 
-/// Which of our attributes a message carries.
+/// The attribute of ours that a message carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attribute {
     /// `publication`.
@@ -127,9 +127,9 @@ pub struct Message {
     pub attribute: Attribute,
     /// Its message group in a fair queue.
     pub group: MessageGroup,
-    /// How often its record was received before; it travels in the `receives` attribute.
+    /// Number of earlier receives of its record; it travels in the `receives` attribute.
     pub receives: u32,
-    /// How often it was re-enqueued because its attribute could not be read; it travels in the
+    /// Number of times it was re-enqueued because its attribute could not be read; it travels in the
     /// `unread` attribute.
     pub unread: u32,
     /// It is received after about this long, perhaps earlier.
@@ -192,7 +192,7 @@ impl Message {
         attributes
     }
 
-    /// Whether SQS accepts it: the whole within 1 MiB, our attribute within 16 KiB.
+    /// True if SQS accepts it: the whole within 1 MiB, our attribute within 16 KiB.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.attribute.value().len() <= ATTRIBUTE_MAX_BYTES
@@ -224,11 +224,11 @@ pub struct Record {
     pub sent_ms: u64,
     /// When it was first received from this queue.
     pub first_received_ms: u64,
-    /// How often it was received from this queue, this time included.
+    /// Number of receives from this queue, with this one.
     pub receives: u32,
-    /// How often it was received before it moved to this queue: our `receives` attribute.
+    /// Number of receives before it moved to this queue: our `receives` attribute.
     pub earlier_receives: u32,
-    /// How often it was re-enqueued because its attribute could not be read: our `unread` attribute.
+    /// Number of times it was re-enqueued because its attribute could not be read: our `unread` attribute.
     pub unread: u32,
 }
 
@@ -255,7 +255,7 @@ impl Record {
         message.fits().then_some(message)
     }
 
-    /// Whether a record whose attribute cannot be read need not wait any longer.
+    /// True if a record whose attribute cannot be read need not wait any longer.
     #[must_use]
     pub fn has_waited_unread(&self, now_ms: u64) -> bool {
         // What publishers wrote was never ours, and no function reads the last resort.
@@ -269,7 +269,7 @@ impl Record {
         self.unread_for_ms(now_ms) >= HOUR_MS
     }
 
-    /// How long the record has waited because its attribute cannot be read. One that is too large to be re-enqueued waits hidden,
+    /// The time for which the record has waited because its attribute cannot be read. One that is too large to be re-enqueued waits hidden,
     /// and is received again.
     fn unread_for_ms(&self, now_ms: u64) -> u64 {
         match self.unread_message() {
@@ -288,7 +288,7 @@ impl Record {
         self.as_publication().delivery(0, Event::recall(&self.body, Input::Auto), name)
     }
 
-    /// What travels with its body if it is re-enqueued before it was read.
+    /// The state that travels with its body if it is re-enqueued before it was read.
     #[must_use]
     pub fn as_publication(&self) -> Publication {
         Publication {

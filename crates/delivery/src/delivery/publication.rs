@@ -46,13 +46,13 @@ pub struct Publication {
     pub onward: Option<Onward>,
 }
 
-/// What the deliveries of an event inherit from the delivery that led to it. Its fields are those of version 1 of the wire
+/// Deliveries of an event inherit this from the delivery that led to it. Its fields are those of version 1 of the wire
 /// format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
-    /// How many answers and topics led to them.
+    /// Number of answers and topics that led to them.
     pub hops: u32,
-    /// How many deliveries may follow from all of them together by answers.
+    /// Number of deliveries that may follow from all of them together by answers.
     pub replies_left: u32,
     /// The topics to which none of their dead letters goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
