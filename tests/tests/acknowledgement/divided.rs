@@ -11,7 +11,6 @@ use delivery::delivery::{Delivery, Hold, Origin, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::subscription::catalogue::{Catalogue, Topic};
-use delivery::subscription::filter::Filter;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use delivery::wire::write_publication;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
@@ -104,7 +103,7 @@ fn a_divided_record_is_delivered_as_if_it_had_not_been_divided() {
 #[test]
 fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
     for (count, subscribers, requests, parts) in
-        [(1, 10, 10, 0), (1, 11, 0, 2), (2, 11, 0, 2), (5, 2, 10, 0), (11, 1, 0, 2)]
+        [(1, 10, 10, 0), (1, 11, 0, 2), (2, 11, 0, 3), (5, 2, 10, 0), (11, 1, 0, 2)]
     {
         let ports = FakePorts::new(subscriptions(subscribers));
         dispatch(&ports, &[events(count)], ENDS_MS);
@@ -138,10 +137,15 @@ fn a_part_carries_all_that_is_known_of_its_record() {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     let whole = Record { group, traceparent, ..events(12) };
     dispatch(&ports, std::slice::from_ref(&whole), ENDS_MS);
-    let sent = ports.sent();
-    assert_eq!(first_of_parts(&ports), [0, 5, 10]);
+    // The whole record for each subscription, and then its events.
+    let of_each = ports.sent();
+    assert_eq!(first_of_parts(&ports), [0, 0]);
+    assert!(of_each.iter().all(|(_, part)| part.body == whole.body));
+    dispatch(&ports, &[received(0, &of_each[0])], ENDS_MS);
+    let parts = ports.sent_after(2);
+    assert_eq!(first_of_parts(&ports), [0, 0, 0, 10]);
     let of_whole = whole.as_publication();
-    for (_, part) in &sent {
+    for (_, part) in of_each.iter().chain(&parts) {
         let publication = publication(part);
         assert_eq!(
             (&publication.message, publication.published_ms, &publication.topic),
@@ -152,7 +156,7 @@ fn a_part_carries_all_that_is_known_of_its_record() {
             (&of_whole.group, &of_whole.traceparent, 0)
         );
     }
-    assert_eq!(sent[2].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
+    assert_eq!(parts[1].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
 }
 
 #[test]
@@ -411,22 +415,12 @@ fn events_that_nobody_wants_are_bounded_and_acknowledged() {
 }
 
 #[test]
-fn elements_that_are_not_counted_are_divided_as_those_before() {
-    let wanted = |number: usize| event(number).replace(r#""t""#, r#""wanted""#);
-    let of = |wanted_ones: usize| {
-        let all = (0..wanted_ones).map(wanted).chain((wanted_ones..2_900).map(event));
-        record("m1", &format!("[{}]", all.collect::<Vec<_>>().join(",")))
-    };
-    let only_wanted = |name: String| {
-        let mut only = subscription(&format!("shop/orders/{name}"));
-        only.filter = Filter::Exact { name: "type".to_owned(), value: "wanted".to_owned() };
-        only
-    };
-    let catalogue = || catalogue_of(names(10).into_iter().map(only_wanted));
-    // The ten deliveries of each run in place, a hundred times that is a part.
-    assert_eq!(parts_of(catalogue(), of(2_000)), 20);
-    // With more than twenty thousand deliveries the others count as if they had ten each.
-    assert_eq!(parts_of(catalogue(), of(2_001)), 29);
+fn a_record_of_thousands_of_elements_is_first_divided_into_elements() {
+    for (elements, firsts) in [(5_000, vec![0, 0]), (5_001, vec![0, 5_000])] {
+        let ports = FakePorts::new(subscriptions(2));
+        dispatch(&ports, &[events(elements)], ENDS_MS);
+        assert_eq!(first_of_parts(&ports), firsts, "{elements}");
+    }
 }
 
 #[test]

@@ -1,50 +1,51 @@
 //! A record with more deliveries than run in place is divided into parts. Pure.
 //!
-//! A part is a message with some of the elements for some of the subscriptions, and what it becomes is
-//! decided when it is received: it runs in place, or is divided again. The ids of deliveries are those
-//! of the undivided record. However large a record is, it becomes about a hundred parts at most, so a
-//! redelivery repeats no more than those.
+//! A part is a message with some of the elements, for some of the subscriptions. When it is received, it is treated like the record: it
+//! runs in place or is divided again. The ids of deliveries are those of the undivided record. A record becomes about a hundred parts
+//! at most, so a redelivery repeats no more than those.
 //!
-//! For example, 12 events for two subscriptions are 24 requests. Ten requests run in place, so a part has five events. The parts begin
-//! with the events 0, 5 and 10. One event for 2,500 subscriptions becomes three parts, with at most 1,000 subscriptions each. They become
-//! parts of ten subscriptions, which run in place. Both examples are acceptance tests (`divided.rs`).
+//! There is one way: **while several subscriptions match, divide the subscriptions; else divide the elements.** So all events of a
+//! subscription stay together until it is the only one, and its batches are full.
 //!
-//! Elements are divided first. Where several subscriptions match and one of them batches, elements are
-//! divided down to some thousands, and then subscriptions, so that the events of a batch stay together.
+//! For example, twelve events match the subscriptions a and b:
+//!
+//! ```text
+//! 12 events for all           24 requests, 10 run in place, a and b match
+//! ├─ 12 events for ..b        12 requests, only a matches: every ten events become a part
+//! │  ├─ events  0..10 for ..b 10 requests, run in place
+//! │  └─ events 10..12 for ..b  2 requests, run in place
+//! └─ 12 events for b..        the same
+//! ```
+//!
+//! A range of subscriptions has about ten requests, or one subscription with more. A record with thousands of elements is first
+//! divided into elements: so many cannot be matched at once. A part that does not fit a message is halved, and a single
+//! element that does not fit runs in place. The example and these exceptions are acceptance tests (`divided.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use delivery::event::envelope::Elements;
 use delivery::machine::step::Grouping;
 use delivery::ports::{Message, QueueName};
-use delivery::subscription::Subscription;
 use delivery::subscription::name::NameRange;
 
 use super::publish::Published;
 use super::{Decoded, WorkItem};
 
-/// Requests of one record that run in place, or dead letters of it; a record with more is divided.
+/// Requests and dead letters of one record that run in place; a record with more is divided.
 pub const REQUESTS_IN_PLACE: usize = 10;
-/// The most deliveries of one record that run in place, and events that nothing matches: the largest
-/// batch, and what was there before it began.
+/// Maximum number of parts of a record or a part.
+pub const PARTS_MAX: usize = 100;
+
+/// Maximum number of deliveries of one record in place, and of events that nothing matches: the largest batch, and what was there
+/// before it began.
 const EVENTS_IN_PLACE: usize = 6_000;
 /// With more events than these no further request begins.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
-
-/// Where a subscription among several batches, subscriptions are divided only for so few elements.
-const ELEMENTS_TOGETHER: usize = 5_000;
-
-/// With more deliveries than these, the others are not counted: their parts are divided again anyway.
+/// With more elements than these a record is not matched at once.
+const MATCHED_TOGETHER: usize = 5_000;
+/// With more deliveries than these, only the elements that nothing matches are still of interest. The others are counted in the parts.
 const COUNTED_MAX: usize = 20_000;
-
-/// How many subscriptions are counted of an element: one with more does not run in place.
-const MATCHES_COUNTED_MAX: usize = EVENTS_IN_PLACE + 1;
-
-/// A record is divided into at most so many parts at a time; a part that is too large for a message
-/// is divided at once.
-pub const PARTS_MAX: usize = 100;
 
 /// What runs in place: elements are added until one is too many.
 #[derive(Default)]
@@ -81,44 +82,19 @@ impl InPlace {
 
 /// The items of a published record: its deliveries, or, if they are too many, its parts.
 pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
-    if elements.len() == 1 {
-        return items_of_one(published, elements);
-    }
     let (mut decoded, mut in_place) = (Decoded::default(), InPlace::default());
-    // The index of the first element of each leaf: what runs in place together.
-    let mut leaves = vec![0];
-    let (mut has_too_large, mut matched) = (false, Subscriptions::default());
-    let mut counted = 0;
     for index in 0..elements.len() {
-        let mut read = published.read(elements, index, MATCHES_COUNTED_MAX);
-        counted += read.items.len();
-        decoded.missing.append(&mut read.missing);
-        matched.note(&read.items);
-        if !in_place.takes(&read.items, published.grouped_at_ms()) {
-            in_place = InPlace::default();
-            if index > 0 {
-                leaves.push(index);
-            }
-            has_too_large |= !in_place.takes(&read.items, published.grouped_at_ms());
-        }
-        if leaves.len() == 1 && !has_too_large {
-            decoded.append(&mut read);
-        } else if counted > COUNTED_MAX {
-            extrapolate(&mut leaves, elements.len());
-            break;
+        // All deliveries of an element are requests of their own, so one with more is too many in any case.
+        let mut read = published.read(elements, index, REQUESTS_IN_PLACE + 1);
+        let has_room = in_place.takes(&read.items, published.grouped_at_ms());
+        decoded.append(&mut read);
+        if !has_room {
+            let mut division = Division { published, elements, decoded: Decoded::default() };
+            division.divide(index);
+            return Decoded { missing: decoded.missing, ..division.decoded };
         }
     }
-    if leaves.len() == 1 && !has_too_large {
-        return decoded;
-    }
-    let missing = decoded.missing;
-    let mut division = Division { published, elements, decoded: Decoded::default() };
-    if matched.keep_batches() {
-        division.divide_by_names(&leaves);
-    } else {
-        division.divide_elements(&leaves, elements.len());
-    }
-    Decoded { missing, ..division.decoded }
+    decoded
 }
 
 /// The ranges of names of a record, cut around those in which no subscription can be used.
@@ -154,62 +130,6 @@ pub(crate) fn for_names(
     })
 }
 
-/// The items of a record of one element, as most are. Each of its deliveries is a request.
-fn items_of_one(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
-    let read = published.read(elements, 0, REQUESTS_IN_PLACE + 1);
-    if read.items.len() <= REQUESTS_IN_PLACE {
-        return read;
-    }
-    let Ok(event) = published.event(elements, 0) else { return read };
-    // Their names are enough: there may be a hundred thousand.
-    let matching: Vec<&Arc<Subscription>> = published.matching(&event).collect();
-    let names = matching.iter().map(|of| of.name.name.as_str());
-    let mut division = Division { published, elements, decoded: Decoded::default() };
-    let parts = division.cut_at(names.step_by(REQUESTS_IN_PLACE).skip(1).collect());
-    if parts.iter().all(Message::fits) {
-        parts.into_iter().for_each(|part| division.send(part));
-    } else {
-        division.run_in_place(0);
-    }
-    division.decoded
-}
-
-/// Adds leaves for the elements that were not counted, as long as the counted ones are on average. The
-/// last one was not counted to its end, so it is replaced.
-fn extrapolate(leaves: &mut Vec<usize>, end: usize) {
-    let start = leaves.pop().unwrap_or_default();
-    let length = match leaves.len() {
-        0 => 1,
-        counted => start.div_ceil(counted),
-    };
-    leaves.extend((start..end).step_by(length));
-}
-
-/// The subscriptions that match a record, as far as they decide how it is divided.
-#[derive(Default)]
-struct Subscriptions {
-    first: Option<Arc<Subscription>>,
-    are_several: bool,
-    batch: bool,
-}
-
-impl Subscriptions {
-    fn note(&mut self, items: &[WorkItem]) {
-        for item in items {
-            if let WorkItem::Deliver(subscription, _) = item {
-                let first = self.first.get_or_insert_with(|| Arc::clone(subscription));
-                self.are_several |= !Arc::ptr_eq(first, subscription);
-                self.batch |= subscription.batch.is_some();
-            }
-        }
-    }
-
-    /// Whether events of a batch would be torn apart for the sake of others.
-    fn keep_batches(&self) -> bool {
-        self.are_several && self.batch
-    }
-}
-
 /// A record while it is divided.
 struct Division<'a> {
     published: &'a Published<'a>,
@@ -218,55 +138,39 @@ struct Division<'a> {
 }
 
 impl Division<'_> {
-    /// Divides so that batches stay together, unless a part would be too large for a message.
-    fn divide_by_names(&mut self, leaves: &[usize]) {
-        let (parts, unmatched) = if self.elements.len() > ELEMENTS_TOGETHER {
-            (self.chunks(), Vec::new())
-        } else {
-            self.ranges_of_names()
-        };
-        if parts.iter().all(Message::fits) {
-            parts.into_iter().for_each(|part| self.send(part));
-            // No part can know that no other takes them.
-            unmatched.into_iter().for_each(|index| self.run_in_place(index));
-        } else {
-            self.divide_elements(leaves, self.elements.len());
-        }
-    }
-
-    /// The elements in parts that are divided by names later.
-    fn chunks(&self) -> Vec<Message> {
-        let end = self.elements.len();
-        let starts = (0..end).step_by(ELEMENTS_TOGETHER);
-        let chunk = |start: usize| start..(start + ELEMENTS_TOGETHER).min(end);
-        starts.map(|start| self.part(chunk(start), self.published.names().clone())).collect()
-    }
-
-    /// All elements for some names each, and those that no name takes.
-    fn ranges_of_names(&self) -> (Vec<Message>, Vec<usize>) {
+    /// Divides the record, of which so many elements run in place.
+    fn divide(&mut self, in_place: usize) {
         let Matched { names, unmatched } = self.matched();
-        (self.cut_at(cuts(&names)), unmatched)
+        if names.len() <= 1 {
+            return self.divide_elements(in_place);
+        }
+        if self.elements.len() > MATCHED_TOGETHER {
+            return self.divide_elements(MATCHED_TOGETHER);
+        }
+        let ranges = ranges_between(self.published.names(), cuts(&names));
+        let parts: Vec<Message> = for_names(self.published, self.elements, ranges).collect();
+        if !parts.iter().all(Message::fits) {
+            return self.divide_elements(in_place);
+        }
+        parts.into_iter().for_each(|part| self.send(part));
+        // No part can know that no other takes them.
+        unmatched.into_iter().for_each(|index| self.run_in_place(index));
     }
 
-    /// All elements for the names between these, or for several such ranges if they are too many.
-    fn cut_at(&self, cuts: Vec<&str>) -> Vec<Message> {
-        let ranges = ranges_between(self.published.names(), cuts);
-        for_names(self.published, self.elements, ranges).collect()
-    }
-
-    /// Divides by elements, so that each part holds whole leaves.
-    fn divide_elements(&mut self, leaves: &[usize], end: usize) {
-        let step = step(leaves.len());
-        for (index, chunk) in leaves.chunks(step).enumerate() {
-            let next = leaves.get((index + 1) * step).copied().unwrap_or(end);
-            self.send_elements(chunk[0]..next);
+    /// Divides into parts of this many elements, or of several times as many if the parts would be too many.
+    fn divide_elements(&mut self, length: usize) {
+        let (length, end) = (length.max(1), self.elements.len());
+        let length = length * step(end.div_ceil(length));
+        for start in (0..end).step_by(length) {
+            self.send_elements(start..(start + length).min(end));
         }
     }
 
     /// Sends some elements as one part. If it is too large for a message it is halved; a single element
     /// runs in place, or it would become a dead letter without one attempt.
     fn send_elements(&mut self, elements: Range<usize>) {
-        let part = self.part(elements.clone(), self.published.names().clone());
+        let part = self.published.part(elements.start, self.published.names().clone());
+        let part = Message::of_publication(part, self.elements.body_of(elements.clone()));
         // All of it would only be received again.
         let is_all = elements.len() == self.elements.len();
         if part.fits() && !is_all {
@@ -280,11 +184,6 @@ impl Division<'_> {
         }
     }
 
-    fn part(&self, elements: Range<usize>, names: NameRange) -> Message {
-        let part = self.published.part(elements.start, names);
-        Message::of_publication(part, self.elements.body_of(elements))
-    }
-
     fn send(&mut self, part: Message) {
         self.decoded.items.push(WorkItem::Forward(QueueName::FanOut, Box::new(part)));
     }
@@ -293,62 +192,54 @@ impl Division<'_> {
         self.decoded.append(&mut self.published.read(self.elements, index, usize::MAX));
     }
 
-    fn matched(&self) -> Matched {
-        let mut matched = Matched::default();
-        for index in 0..self.elements.len() {
+    /// Matches the elements, or the first of very many.
+    fn matched(&self) -> Matched<'_> {
+        let (mut matched, mut counted) = (Matched::default(), 0);
+        for index in 0..self.elements.len().min(MATCHED_TOGETHER) {
             let Ok(event) = self.published.event(self.elements, index) else { continue };
-            let mut is_unmatched = true;
-            for subscription in self.published.matching(&event) {
-                is_unmatched = false;
-                let name = matched.names.entry(subscription.name.name.clone()).or_default();
-                name.batches = subscription.batch.is_some();
-                // Whether there are more than run in place is all that counts.
-                if name.requests.count() <= REQUESTS_IN_PLACE {
-                    let delivery = self.published.delivery(index, &event, subscription);
-                    name.requests.place(subscription, &delivery, self.published.grouped_at_ms());
-                }
-            }
-            if is_unmatched && self.published.is_for_all() {
+            let mut subscriptions = self.published.matching(&event).peekable();
+            if subscriptions.peek().is_none() && self.published.is_for_all() {
                 matched.unmatched.push(index);
+            }
+            if counted > COUNTED_MAX {
+                continue;
+            }
+            for subscription in subscriptions {
+                counted += 1;
+                let requests = matched.names.entry(&subscription.name.name).or_default();
+                // Whether there are more than run in place is all that counts.
+                if requests.count() <= REQUESTS_IN_PLACE {
+                    let delivery = self.published.delivery(index, &event, subscription);
+                    requests.place(subscription, &delivery, self.published.grouped_at_ms());
+                }
             }
         }
         matched
     }
 }
 
-/// Which subscriptions match elements of a record.
+/// The subscriptions that match elements of a record.
 #[derive(Default)]
-struct Matched {
-    names: BTreeMap<String, MatchedName>,
+struct Matched<'a> {
+    /// The requests of each subscription, by its name.
+    names: BTreeMap<&'a str, Grouping>,
     /// The elements that none matches.
     unmatched: Vec<usize>,
 }
 
-/// A subscription that matches at least one element.
-#[derive(Default)]
-struct MatchedName {
-    /// The requests to it.
-    requests: Grouping,
-    batches: bool,
-}
-
-/// Where the names are cut, so that the requests of a range run in place. Without batches a range may
-/// have more: its elements are divided later.
-fn cuts(names: &BTreeMap<String, MatchedName>) -> Vec<&str> {
-    let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
+/// Where the names are cut, so that the requests of a range run in place.
+fn cuts<'a>(names: &BTreeMap<&'a str, Grouping>) -> Vec<&'a str> {
+    let (mut cuts, mut requests) = (Vec::new(), 0);
     for (name, of) in names {
-        let sum = requests + of.requests.count();
-        let joins = sum <= REQUESTS_IN_PLACE || !(batches || of.batches);
-        if requests > 0 && !joins {
-            cuts.push(name.as_str());
-            (requests, batches) = (0, false);
+        if requests > 0 && requests + of.count() > REQUESTS_IN_PLACE {
+            cuts.push(*name);
+            requests = 0;
         }
-        requests += of.requests.count();
-        batches |= of.batches;
+        requests += of.count();
     }
     if cuts.is_empty() {
         // Few requests with very many events.
-        cuts.extend(names.keys().nth(names.len() / 2).map(String::as_str));
+        cuts.extend(names.keys().nth(names.len() / 2));
     }
     cuts
 }
@@ -365,59 +256,45 @@ fn step(count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use delivery::delivery::{Delivery, Origin};
     use delivery::event::{Event, Input};
+    use delivery::subscription::Subscription;
     use delivery::subscription::name::SubscriptionName;
     use delivery::subscription::profile::Dialect;
 
     use super::*;
 
-    /// Names in order, each with its number of requests and whether it batches.
-    fn matched(names: &[(&str, usize, bool)]) -> BTreeMap<String, MatchedName> {
+    /// The cuts between names with so many requests.
+    fn cuts_of(names: &[(&'static str, usize)]) -> Vec<&'static str> {
         let url = "https://example.com/".parse().unwrap();
         let name: SubscriptionName = "n/t/s".parse().unwrap();
         let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
         let event = Event::recall(&"{}".into(), Input::Auto);
         let origin = Origin { message: "m1".to_owned(), index: 0 };
         let delivery = Delivery::new(event, name, origin, 0);
-        let of = |requests: usize, batches: bool| {
-            let mut of = MatchedName { batches, ..MatchedName::default() };
+        let of = |requests: usize| {
+            let mut of = Grouping::default();
             (0..requests).for_each(|_| {
-                of.requests.place(&subscription, &delivery, 0);
+                of.place(&subscription, &delivery, 0);
             });
             of
         };
-        names
-            .iter()
-            .map(|(name, requests, batches)| ((*name).to_owned(), of(*requests, *batches)))
-            .collect()
+        cuts(&names.iter().map(|(name, requests)| (*name, of(*requests))).collect())
     }
 
     #[test]
     fn as_many_names_stay_together_as_have_ten_requests() {
-        let names = matched(&[("a", 4, true), ("b", 6, true), ("c", 1, true), ("d", 9, true)]);
-        assert_eq!(cuts(&names), ["c"]);
+        assert_eq!(cuts_of(&[("a", 4), ("b", 6), ("c", 1), ("d", 9)]), ["c"]);
         // The first one is never cut off from nothing.
-        let names = matched(&[("a", 11, true), ("b", 10, true), ("c", 1, true)]);
-        assert_eq!(cuts(&names), ["b", "c"]);
-    }
-
-    #[test]
-    fn more_stay_together_where_their_elements_are_divided_later_and_none_of_them_batches() {
-        let single = [("a", 50, false), ("b", 50, false), ("c", 50, false)];
-        let names = matched(&[&single[..], &[("d", 5, true), ("e", 5, false)]].concat());
-        assert_eq!(cuts(&names), ["d"]);
-        // Neither before nor behind a batch.
-        let single = [("b", 50, false), ("c", 50, false), ("d", 50, false)];
-        let names = matched(&[&[("a", 1, true)], &single[..]].concat());
-        assert_eq!(cuts(&names), ["b"]);
+        assert_eq!(cuts_of(&[("a", 11), ("b", 10), ("c", 1)]), ["b", "c"]);
     }
 
     #[test]
     fn few_requests_with_very_many_events_are_cut_in_the_middle() {
-        let names = matched(&[("a", 2, true), ("b", 2, true), ("c", 2, true), ("d", 2, true)]);
-        assert_eq!(cuts(&names), ["c"]);
-        assert_eq!(cuts(&matched(&[("a", 2, true), ("b", 2, true)])), ["b"]);
+        assert_eq!(cuts_of(&[("a", 2), ("b", 2), ("c", 2), ("d", 2)]), ["c"]);
+        assert_eq!(cuts_of(&[("a", 2), ("b", 2)]), ["b"]);
     }
 
     #[test]

@@ -66,10 +66,11 @@ impl Decoded {
         Self { waits: Some(why.into()), ..Self::default() }
     }
 
-    /// Moves the items and the unmatched events of another one here.
+    /// Moves what another one contains here.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.items.append(&mut other.items);
         self.unmatched.append(&mut other.unmatched);
+        self.missing.append(&mut other.missing);
     }
 
     /// Notes the topics that its deliveries may lead to: those that have to be read, and those that are not there.
