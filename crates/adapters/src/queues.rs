@@ -22,6 +22,7 @@ use delivery::ports::{
     QueueError, QueueName,
 };
 use delivery::waits::{delay_seconds, resend_ms};
+use futures::FutureExt as _;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
@@ -210,7 +211,9 @@ impl ChangeVisibility for SqsQueues {
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
         // Only a warning: the record is redelivered after the queue's own timeout instead.
-        if let Err(error) = change.visibility_timeout(seconds).send().await {
+        let changed = change.visibility_timeout(seconds).send();
+        // Boxed: it is large, and few records need it.
+        if let Err(error) = changed.boxed().await {
             tracing::warn!(?queue, error = %DisplayErrorContext(&error), "record.not_hidden");
         }
     }

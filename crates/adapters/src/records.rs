@@ -10,7 +10,7 @@
 //! unknown or empty identifier that the *whole batch* failed. For a record without a message id
 //! every response would be wrong, so the invocation fails.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use delivery::delivery::trace::parent_of_xray;
@@ -40,7 +40,7 @@ struct Message {
     receipt_handle: Option<String>,
     body: Option<String>,
     attributes: Option<SystemAttributes>,
-    message_attributes: Option<HashMap<String, TextAttribute>>,
+    message_attributes: Option<BTreeMap<String, TextAttribute>>,
     #[serde(rename = "eventSourceARN")]
     event_source_arn: Option<String>,
 }
@@ -75,7 +75,8 @@ pub struct NoMessageId(usize);
 /// treated as coming from the one that anybody may have written to.
 #[derive(Debug, Clone)]
 pub struct SourceQueues {
-    names: HashMap<String, QueueName>,
+    /// The end of the ARN of each queue: its account and its name, each after a colon.
+    ends: Vec<(String, QueueName)>,
     untrusted: QueueName,
 }
 
@@ -83,22 +84,23 @@ impl SourceQueues {
     /// The queues at these URLs, and what every other queue is taken for.
     #[must_use]
     pub fn new(urls: &[(QueueName, String)], untrusted: QueueName) -> Self {
-        let name = |url: &str| last_two(url, '/');
-        Self { names: urls.iter().map(|(queue, url)| (name(url), *queue)).collect(), untrusted }
+        let ends = urls.iter().map(|(queue, url)| (end_of_arn(url), *queue));
+        Self { ends: ends.collect(), untrusted }
     }
 
     /// The queue with this ARN.
     fn of_arn(&self, arn: Option<&str>) -> QueueName {
-        let name = last_two(arn.unwrap_or_default(), ':');
-        self.names.get(&name).copied().unwrap_or(self.untrusted)
+        let arn = arn.unwrap_or_default();
+        let known = self.ends.iter().find(|(end, _)| arn.ends_with(end));
+        known.map_or(self.untrusted, |(_, queue)| *queue)
     }
 }
 
-/// Account and name: the end of a queue's URL and of its ARN.
-fn last_two(text: &str, separator: char) -> String {
-    let mut parts = text.rsplit(separator);
+/// The end of the ARN of the queue with this URL, which ends with account and name as well.
+fn end_of_arn(url: &str) -> String {
+    let mut parts = url.rsplit('/');
     let (name, account) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    format!("{account}:{name}")
+    format!(":{account}:{name}")
 }
 
 /// Reads a batch of messages of these queues.
@@ -168,7 +170,7 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
 /// The structured document of a CloudEvent in binary mode: its attributes are `ce-specversion` and
 /// so on, with `ce_` for publishers that cannot write a hyphen, and the body's content type is
 /// `content-type` or `contentType`.
-fn structured(attributes: HashMap<String, TextAttribute>, body: &str) -> Option<String> {
+fn structured(attributes: BTreeMap<String, TextAttribute>, body: &str) -> Option<String> {
     let given = attributes.into_iter();
     let given = given
         .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));

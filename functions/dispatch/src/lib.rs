@@ -31,15 +31,23 @@ mod slow_lane;
 mod table;
 mod waiting;
 
+use delivery::delivery::outcome::Exchange;
+use delivery::machine::step::Group;
+use delivery::ports::{DispatchPorts, Late, Record};
+use futures::future::{join, join_all};
+use futures::{FutureExt as _, StreamExt as _, stream};
+
+pub use crate::deadline::{Deadline, RESPONSE_MARGIN_MS};
+pub use crate::decode::{PARTS_MAX, REQUESTS_IN_PLACE};
+use crate::destination::{Asked, Passage};
 pub use crate::dispatch::Dispatch;
+use crate::intake::Part;
 pub use crate::invocation::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
+use crate::invocation::{Invocation, Shared};
 pub use crate::news::READ_EVERY_MS;
+use crate::plan::BatchPlan;
 use crate::progress::InFlightDelivery;
-pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
-pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
-use crate::{intake::Part, invocation::Invocation, invocation::Shared, plan::BatchPlan};
-use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
-use futures::{FutureExt as _, StreamExt as _, future::join, future::join_all, stream};
+use crate::settlement::Settlement;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
@@ -76,30 +84,48 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut passage = self.destinations.passage(&subscription, &waiting);
         for wait in 0..=IN_PLACE_WAITS {
             let in_place_ms = if wait < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
-            let asked = self.destinations.ask(waiting, &mut passage, of).await;
-            let mut soon = self.carry_out(asked.refused, &subscription, in_place_ms, of).await;
+            let Asked { due, refused } = self.destinations.ask(waiting, &mut passage, of).await;
+            waiting = self.carry_out(refused, &subscription, in_place_ms, of).await;
             if passage.leads_to_a_topic() {
-                self.forward_all(asked.due, of).await;
-            } else if !asked.due.is_empty() {
-                let attempted = self.attempts.attempt(&asked.due, &mut passage, of).await;
-                // An abandoned attempt: its deliveries have moved to the slow lane.
+                self.forward_all(due, of).await;
+            } else if !due.is_empty() {
+                let attempted = self.attempt(&due, &mut passage, of).await;
                 let Some((exchange, late)) = attempted else { return };
                 // A retry waits in place only where no late answer is waited for.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };
-                let settled =
-                    self.endings.settle(asked.due, &subscription, &exchange, limit_ms, of).await;
+                let Settlement { delivered, retry_in_place, ended } =
+                    self.endings.settle_group(due, &subscription, &exchange, limit_ms, of);
+                self.endings.finish_delivered(delivered, of).await;
                 if let Some(late) = late {
                     passage.give_back_room();
-                    let finished = self.endings.finish_late(settled.ended, &subscription, late, of);
+                    let finished = self.endings.finish_late(ended, &subscription, late, of);
                     return finished.boxed().await;
                 }
                 passage.end_attempt();
-                self.endings.finish_all(of, settled.ended).await;
-                soon.extend(settled.retry_in_place);
+                self.endings.finish_all(of, ended).await;
+                waiting.extend(retry_in_place);
             }
-            waiting = soon;
             let Some(due_ms) = waiting.iter().map(|one| one.delivery.due_ms).max() else { return };
             self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
         }
+    }
+
+    /// Makes one request for the deliveries of a group. `None` if the invocation has no time left for it, or if it was abandoned:
+    /// then its deliveries have moved to the slow lane.
+    async fn attempt(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &mut Passage,
+        of: &Invocation<'_>,
+    ) -> Option<(Exchange, Option<Late>)> {
+        let attempt = self.attempts.begin(due, passage, of)?;
+        let request = attempt.compose();
+        let made = self.attempts.exchange(attempt, request, of).await?;
+        let is_urgent = passage.record(due, &made.exchange);
+        if is_urgent {
+            self.news.share_health(of).boxed().await;
+        }
+        self.destinations.report_results(passage, of).await;
+        Some(made.without_secrets(due, &passage.subscription))
     }
 }

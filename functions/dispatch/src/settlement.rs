@@ -2,12 +2,11 @@
 
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;
+use delivery::machine::follow_up::FollowUp;
 use delivery::machine::reply;
 use delivery::machine::step::{self, End};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
-use futures::FutureExt as _;
-use futures::stream::{self, StreamExt as _};
 
 use crate::endings::Endings;
 use crate::invocation::Invocation;
@@ -16,16 +15,17 @@ use crate::progress::{InFlightDelivery, Stage, Unfinished};
 /// What an exchange led to.
 #[derive(Default)]
 pub(crate) struct Settlement {
+    /// Delivered, with what follows from the response.
+    pub(crate) delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
     /// To be attempted again after a short wait in place.
     pub(crate) retry_in_place: Vec<InFlightDelivery>,
-    /// Ended without success, or to be re-enqueued.
+    /// Ended without success, or to be re-enqueued. A late answer may still replace these ends.
     pub(crate) ended: Vec<Unfinished>,
 }
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Records the exchange in each delivery. A success is finished here; every other end is
-    /// returned, because a late answer may still replace it.
-    pub(crate) async fn settle(
+    /// Records the exchange in each delivery, and decides what to do with it. A retry within `in_place_ms` waits in place.
+    pub(crate) fn settle_group(
         &self,
         due: Vec<InFlightDelivery>,
         subscription: &Subscription,
@@ -35,7 +35,7 @@ impl<P: DispatchPorts> Endings<P> {
     ) -> Settlement {
         // The answer to a single event is about that event, even where others are batched.
         let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
-        let (mut settlement, mut successes) = (Settlement::default(), Vec::new());
+        let mut settlement = Settlement::default();
         for mut in_flight in due {
             let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
             let settled =
@@ -54,22 +54,11 @@ impl<P: DispatchPorts> Endings<P> {
                     let (delivery, catalogue) = (&in_flight.delivery, &of.catalogue);
                     let follow_ups =
                         reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
-                    successes.push((in_flight, follow_ups));
+                    settlement.delivered.push((in_flight, follow_ups));
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
                     settlement.ended.push(Unfinished { in_flight, end });
                 }
-            }
-        }
-        let finish = async |(in_flight, follow_ups)| {
-            self.finish_success(of, &in_flight, follow_ups).await;
-        };
-        // All at once, because each may have a reply or the end of a replay to send. Most groups have one delivery.
-        if successes.len() > 1 {
-            stream::iter(successes).for_each_concurrent(None, finish).boxed().await;
-        } else {
-            for success in successes {
-                finish(success).await;
             }
         }
         settlement

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use delivery::ports::Clock;
 use delivery::subscription::name::TopicName;
+use futures::FutureExt as _;
 
 use super::LiveTopics;
 use crate::storage::Page;
@@ -50,7 +51,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         };
         let mut topics = 0;
         for _ in 0..PAGES_OF_A_LOOK {
-            let page = match self.objects.page(after.as_deref()).await {
+            let page = match self.objects.page(after.as_deref()).boxed().await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(problem = %error, "subscriptions.not_listed");

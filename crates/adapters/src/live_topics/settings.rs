@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use delivery::subscription::catalogue::Settings;
 use delivery::topic_object::{self, DeploymentObject, PublishersObject, SettingsObject};
+use futures::FutureExt as _;
 
 use super::UNKNOWN_EVERY_MS;
 use super::earlier::{Earlier, newest_usable};
@@ -73,7 +74,8 @@ impl WatchedSettings {
         // Without any, all records wait, so a repair has to be seen soon.
         let every_ms = if self.good.is_some() { every_ms } else { every_ms.min(UNKNOWN_EVERY_MS) };
         if self.checked_ms.is_none_or(|checked_ms| now_ms.abs_diff(checked_ms) >= every_ms) {
-            self.refresh(objects, now_ms).await;
+            // Boxed: it is large, and most invocations need none.
+            self.refresh(objects, now_ms).boxed().await;
         }
         self.good.clone().ok_or_else(|| self.problem.clone().unwrap_or_default())
     }
@@ -87,7 +89,7 @@ impl WatchedSettings {
         objects: &TopicObjects,
         now_ms: u64,
     ) -> Result<Arc<Settings>, String> {
-        self.refresh(objects, now_ms).await;
+        self.refresh(objects, now_ms).boxed().await;
         match (&self.problem, &self.good) {
             (None, Some(good)) => Ok(Arc::clone(good)),
             (problem, _) => Err(problem.clone().unwrap_or_default()),

@@ -86,7 +86,10 @@ impl AddressPolicy {
         let kind =
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
-            Host::Ipv4(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
+            Host::Ipv4(address) => {
+                let host = url.host_str().unwrap_or_default();
+                self.judge(kind, host, &[address.into()])?;
+            }
             Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
             // Refused without a query of DNS: whatever it resolved to could not be allowed.
             Host::Domain(name) if in_clear && !self.private.may_allow_host(name) => {

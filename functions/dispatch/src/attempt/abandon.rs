@@ -15,7 +15,7 @@ use delivery::request::Request;
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use super::Attempts;
+use super::{Attempt, Attempts};
 use crate::destination::Passage;
 use crate::invocation::Invocation;
 use crate::message::fits_a_message;
@@ -33,23 +33,21 @@ impl<P: DispatchPorts> Attempts<P> {
     pub(super) async fn exchange_or_abandon(
         &self,
         request: &Request,
-        due: &[InFlightDelivery],
-        passage: &Passage,
+        attempt: &Attempt<'_>,
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
-        let started_ms = self.ports.now_ms();
         let done = {
             // Pinned here: as an argument the future would be stored twice. It ends here too, so that an abandoned exchange holds
             // no connection while its deliveries are sent.
             let work = pin!(self.ports.exchange(request));
-            self.done_or_left(work, request.timeout_ms, started_ms, due, passage, of).await
+            self.done_or_left(work, request.timeout_ms, attempt, of).await
         };
         match done {
             Waited::Done(exchange) => Some(*exchange),
             Waited::Left(left) => {
                 // Boxed: it is rare, and would enlarge the future of every attempt.
                 async {
-                    self.leave(&left, passage, of).await;
+                    self.leave(&left, attempt.passage, of).await;
                     self.news.share_health(of).await;
                 }
                 .boxed()
@@ -64,14 +62,14 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         mut work: impl Future<Output = Exchange> + Unpin,
         timeout_ms: u64,
-        started_ms: u64,
-        due: &[InFlightDelivery],
-        passage: &Passage,
+        attempt: &Attempt<'_>,
         of: &Invocation<'_>,
     ) -> Waited {
+        let Attempt { passage, due, .. } = attempt;
+        let started_ms = self.ports.now_ms();
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         let is_slow_first = slow_after_ms < timeout_ms;
-        let may_move = self.slow_lane.may_move(of.queue, due.len(), self.ports.now_ms());
+        let may_move = self.slow_lane.may_move(of.queue, due.len(), started_ms);
         tokio::select! {
             biased;
             done = &mut work => return Waited::Done(Box::new(done)),

@@ -30,7 +30,7 @@ use delivery::ports::{Clock, DispatchPorts, QueueName};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::{Disabled, Subscription};
 
-pub(crate) use self::answer::Answer;
+pub(crate) use self::answer::{Answer, Asked};
 use self::in_flight::TotalRoom;
 pub(crate) use self::known::{Destination, KnownDestinations};
 pub(crate) use self::passage::Passage;
