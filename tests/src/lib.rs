@@ -10,6 +10,7 @@ pub mod hostile;
 pub mod libraries;
 pub mod logs;
 pub mod memory_table;
+pub mod own_ports;
 pub mod scripted;
 pub mod snippets;
 pub mod spellings;

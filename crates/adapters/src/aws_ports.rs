@@ -2,29 +2,12 @@
 //!
 //! Clients are built once, at cold start, with every option that matters passed explicitly.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
 use aws_config::SdkConfig;
 use delivery::address::AddressPolicy;
-use delivery::delivery::outcome::Exchange;
-use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
-    PublishEvents, PublisherKeys, PublishingError, PutBlob, PutError, PutMessage, Queue,
-    QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    DispatchPorts, IngressPorts, JitterSource, RequestPorts, SendHttp, StoragePorts,
 };
-use delivery::request::Request;
-use delivery::request::token::Token;
-use delivery::subscription::Destination;
-use delivery::subscription::auth::identity::WebIdentity;
-use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::name::TopicName;
-use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
-use delivery::subscription::sink::SinkQueue;
-use delivery::table::HasTable;
 use delivery::waits::Jitter;
-use uuid::Uuid;
 
 use crate::aws_identity::Identity;
 use crate::blobs::S3Blobs;
@@ -32,22 +15,19 @@ use crate::consents::ConsentStore;
 use crate::events_queue::EventsQueue;
 use crate::http::{ClientError, HttpSender};
 use crate::live_topics::LiveTopics;
-use crate::machine::Machine;
+use crate::machine::{Machine, machine_clock};
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings, IngressSettings};
 use crate::sinks::SqsSinks;
 use crate::table::DynamoTable;
 pub use crate::timeouts::{aws_config, with_limits};
-use url::Url;
 
 /// Every port of the dispatch function, which sends its requests by `H`.
 #[derive(Debug)]
 pub struct AwsPorts<H = HttpSender> {
     http: H,
-    queues: SqsQueues,
-    sinks: SqsSinks,
-    blobs: S3Blobs,
+    storage: AwsStoragePorts,
     subscriptions: LiveTopics,
     secrets: SecretStores,
     identity: Identity,
@@ -106,9 +86,11 @@ impl AwsPorts {
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
             http: HttpSender::new(policy)?,
-            sinks: SqsSinks(sqs.clone()),
-            queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs(s3.clone()),
+            storage: AwsStoragePorts {
+                sinks: SqsSinks(sqs.clone()),
+                queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
+                blobs: S3Blobs(s3.clone()),
+            },
             // A consent belongs to an address and not to a delivery, so no message carries it.
             consents: ConsentStore::new(table.clone(), Machine),
             table,
@@ -124,9 +106,7 @@ impl<H> AwsPorts<H> {
     pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
         AwsPorts {
             http: around(self.http),
-            queues: self.queues,
-            sinks: self.sinks,
-            blobs: self.blobs,
+            storage: self.storage,
             subscriptions: self.subscriptions,
             secrets: self.secrets,
             identity: self.identity,
@@ -163,86 +143,85 @@ impl AwsIngressPorts {
     }
 }
 
-impl PublishEvents for AwsIngressPorts {
-    async fn publish(&self, topic: &TopicName, body: &str) -> Result<String, PublishingError> {
-        self.events.publish(topic, body).await
+impl IngressPorts for AwsIngressPorts {
+    type Events = EventsQueue;
+    type Keys = SecretStores;
+
+    fn events(&self) -> &EventsQueue {
+        &self.events
+    }
+
+    fn keys(&self) -> &SecretStores {
+        &self.secrets
     }
 }
 
-impl PublisherKeys for AwsIngressPorts {
-    async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
-        self.secrets.publisher_keys(names).await
+impl StoragePorts for AwsStoragePorts {
+    type Queues = SqsQueues;
+    type Blobs = S3Blobs;
+    type Sinks = SqsSinks;
+
+    fn queues(&self) -> &SqsQueues {
+        &self.queues
+    }
+
+    fn blobs(&self) -> &S3Blobs {
+        &self.blobs
+    }
+
+    fn sinks(&self) -> &SqsSinks {
+        &self.sinks
     }
 }
 
-impl<H: SendHttp + Sync> SendHttp for AwsPorts<H> {
-    async fn exchange(&self, request: &Request) -> Exchange {
-        self.http.exchange(request).await
+impl<H: SendHttp + Send + Sync> StoragePorts for AwsPorts<H> {
+    type Queues = SqsQueues;
+    type Blobs = S3Blobs;
+    type Sinks = SqsSinks;
+
+    fn queues(&self) -> &SqsQueues {
+        self.storage.queues()
     }
 
-    async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
-        self.http.exchange_or_late(request).await
-    }
-}
-
-impl<H: Sync> SubscriptionSource for AwsPorts<H> {
-    async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.subscriptions.current().await
+    fn blobs(&self) -> &S3Blobs {
+        self.storage.blobs()
     }
 
-    async fn with_topics(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Arc<Catalogue> {
-        self.subscriptions.with_topics(known, topics).await
-    }
-
-    async fn reread(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        self.subscriptions.reread(known, topics).await
-    }
-
-    fn were_changed(&self, topics: &BTreeMap<TopicName, u64>) {
-        self.subscriptions.were_changed(topics);
+    fn sinks(&self) -> &SqsSinks {
+        self.storage.sinks()
     }
 }
 
-impl<H: Sync> Secrets for AwsPorts<H> {
-    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
-        self.secrets.keyring(names, to).await
+impl<H: SendHttp + Send + Sync> RequestPorts for AwsPorts<H> {
+    type Http = H;
+    type Secrets = SecretStores;
+    type Identity = Identity;
+
+    fn http(&self) -> &H {
+        &self.http
+    }
+
+    fn secrets(&self) -> &SecretStores {
+        &self.secrets
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
     }
 }
 
-impl<H: Sync> AwsIdentity for AwsPorts<H> {
-    fn may_show(&self, to: &Destination) -> Result<(), String> {
-        self.identity.may_show(to)
-    }
-
-    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
-        self.identity.signing_credentials().await
-    }
-
-    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
-        self.identity.web_identity_token(of).await
-    }
-}
-
-impl<H: Sync> Consents for AwsPorts<H> {
-    async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
-        self.consents.consent(key).await
-    }
-
-    async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        self.consents.keep_consent(key, granted).await
-    }
-}
-
-impl<H> HasTable for AwsPorts<H> {
+impl<H: SendHttp + Send + Sync> DispatchPorts for AwsPorts<H> {
+    type Subscriptions = LiveTopics;
+    type Consents = ConsentStore<DynamoTable>;
     type Table = DynamoTable;
+
+    fn subscriptions(&self) -> &LiveTopics {
+        &self.subscriptions
+    }
+
+    fn consents(&self) -> &ConsentStore<DynamoTable> {
+        &self.consents
+    }
 
     fn table(&self) -> &DynamoTable {
         &self.table
@@ -255,57 +234,6 @@ impl<H> JitterSource for AwsPorts<H> {
     }
 }
 
-/// The time of this machine.
-macro_rules! machine_clock {
-    ([$($parameters:tt)*] $ports:ty) => {
-        impl<$($parameters)*> Clock for $ports {
-            fn now_ms(&self) -> u64 {
-                Machine.now_ms()
-            }
-
-            async fn sleep(&self, wait_ms: u64) {
-                Machine.sleep(wait_ms).await;
-            }
-        }
-    };
-}
-
-/// The ports that dispatch and deadletter have in common.
-macro_rules! shared_ports {
-    ([$($parameters:tt)*] $ports:ty) => {
-        impl<$($parameters)*> Queue for $ports {
-            async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-                self.queues.send(queue, message).await
-            }
-        }
-
-        impl<$($parameters)*> ChangeVisibility for $ports {
-            async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
-                self.queues.change_visibility(queue, receipt, seconds).await;
-            }
-        }
-
-        impl<$($parameters)*> PutBlob for $ports {
-            async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
-                self.blobs.put(bucket, key, bytes).await
-            }
-        }
-
-        impl<$($parameters)*> PutMessage for $ports {
-            async fn put_message(
-                &self,
-                queue: &SinkQueue,
-                id: Uuid,
-                json: &str,
-            ) -> Result<(), PutError> {
-                self.sinks.put_message(queue, id, json).await
-            }
-        }
-    };
-}
-
-shared_ports!([H: Sync] AwsPorts<H>);
-shared_ports!([] AwsStoragePorts);
 machine_clock!([H: Sync] AwsPorts<H>);
 machine_clock!([] AwsStoragePorts);
 machine_clock!([] AwsIngressPorts);

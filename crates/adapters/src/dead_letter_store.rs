@@ -7,7 +7,7 @@
 use delivery::deadletter::blob;
 use delivery::delivery::DeadLetter;
 use delivery::machine::storing::{StoreTarget, fallback, first_target};
-use delivery::ports::{PutBlob, PutError, PutMessage};
+use delivery::ports::{PutBlob as _, PutError, PutMessage as _, StoragePorts};
 use delivery::subscription::sink::Container;
 
 use crate::telemetry;
@@ -29,7 +29,7 @@ pub struct BlobLocation {
 /// # Errors
 /// [`PutError`] when it is not certain that all of them were stored.
 pub async fn store(
-    ports: &(impl PutBlob + PutMessage),
+    ports: &impl StoragePorts,
     default: &Container,
     dead_letters: &[&DeadLetter],
 ) -> Result<Option<BlobLocation>, PutError> {
@@ -46,7 +46,7 @@ pub async fn store(
 }
 
 async fn put(
-    ports: &(impl PutBlob + PutMessage),
+    ports: &impl StoragePorts,
     target: &StoreTarget<'_>,
     dead_letters: &[&DeadLetter],
 ) -> Result<Option<BlobLocation>, PutError> {
@@ -55,7 +55,7 @@ async fn put(
             for dead_letter in dead_letters {
                 let (delivery, json) = (&dead_letter.delivery, blob::enriched(dead_letter).json);
                 // A failure ends the loop; the repeat sends the first ones again, with the same ids.
-                ports.put_message(queue, delivery.id, &json).await?;
+                ports.sinks().put_message(queue, delivery.id, &json).await?;
                 telemetry::handed_over(delivery, &dead_letter.reason, &queue.to_string());
             }
             Ok(None)
@@ -63,7 +63,7 @@ async fn put(
         StoreTarget::Container { container, sink_error } => {
             let key = blob::shared_key(dead_letters, &container.prefix);
             let bytes = blob::shared_bytes(dead_letters, sink_error.as_deref());
-            ports.put(&container.bucket, &key, bytes).await?;
+            ports.blobs().put(&container.bucket, &key, bytes).await?;
             for DeadLetter { delivery, reason, .. } in dead_letters {
                 telemetry::stored(delivery, reason, &container.bucket, &key);
             }

@@ -58,3 +58,19 @@ impl JitterSource for Machine {
         Jitter(next_jitter)
     }
 }
+
+/// The ports of this type have the clock of this machine.
+macro_rules! machine_clock {
+    ([$($parameters:tt)*] $ports:ty) => {
+        impl<$($parameters)*> delivery::ports::Clock for $ports {
+            fn now_ms(&self) -> u64 {
+                $crate::machine::Machine.now_ms()
+            }
+
+            async fn sleep(&self, wait_ms: u64) {
+                $crate::machine::Machine.sleep(wait_ms).await;
+            }
+        }
+    };
+}
+pub(crate) use machine_clock;

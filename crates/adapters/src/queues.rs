@@ -18,8 +18,7 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkErro
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{
-    ChangeVisibility, JitterSource as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue,
-    QueueError, QueueName,
+    JitterSource as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
 };
 use delivery::waits::{delay_seconds, resend_ms};
 use futures::FutureExt as _;
@@ -198,9 +197,7 @@ impl Queue for SqsQueues {
             .await
             .unwrap_or_else(|_| Err(QueueError("the sending task ended early".to_owned())))
     }
-}
 
-impl ChangeVisibility for SqsQueues {
     async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
         let Some(KnownQueue { url, .. }) = self.queues.get(&queue) else {
             return tracing::warn!(

@@ -14,8 +14,7 @@
 use std::sync::Arc;
 
 use delivery::delivery::outcome::{Exchange, Outcome};
-use delivery::ports::{AwsIdentity, Clock, SecretError, Secrets, SendHttp};
-use delivery::request::Request;
+use delivery::ports::{AwsIdentity as _, Clock, RequestPorts, Secrets as _, SendHttp as _};
 use delivery::request::token::{self, Refused, Token, TokenState};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::auth::identity::WebIdentity;
@@ -23,11 +22,10 @@ use delivery::subscription::auth::oauth2::ClientCredentials;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::tls::CaBundle;
 use delivery::subscription::{Destination, Subscription, host_of};
-use url::Url;
 
 use crate::aws_identity::Identity;
 use crate::http::HttpSender;
-use crate::machine::Machine;
+use crate::machine::machine_clock;
 use crate::refreshing::Keyed;
 use crate::secrets::SecretStores;
 
@@ -40,11 +38,6 @@ pub struct Tokens {
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
-/// Where they come from.
-pub trait TokenPorts: Secrets + SendHttp + AwsIdentity + Clock {}
-
-impl<T: Secrets + SendHttp + AwsIdentity + Clock> TokenPorts for T {}
-
 /// The ports of a command that makes requests and is no function.
 #[derive(Debug)]
 pub struct CommandPorts {
@@ -56,54 +49,38 @@ pub struct CommandPorts {
     pub identity: Identity,
 }
 
-impl SendHttp for CommandPorts {
-    async fn exchange(&self, request: &Request) -> Exchange {
-        self.sender.exchange(request).await
+impl RequestPorts for CommandPorts {
+    type Http = HttpSender;
+    type Secrets = SecretStores;
+    type Identity = Identity;
+
+    fn http(&self) -> &HttpSender {
+        &self.sender
+    }
+
+    fn secrets(&self) -> &SecretStores {
+        &self.secrets
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
     }
 }
 
-impl Secrets for CommandPorts {
-    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
-        self.secrets.keyring(names, to).await
-    }
-}
-
-impl AwsIdentity for CommandPorts {
-    fn may_show(&self, to: &Destination) -> Result<(), String> {
-        self.identity.may_show(to)
-    }
-
-    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
-        self.identity.signing_credentials().await
-    }
-
-    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
-        self.identity.web_identity_token(of).await
-    }
-}
-
-impl Clock for CommandPorts {
-    fn now_ms(&self) -> u64 {
-        Machine.now_ms()
-    }
-
-    async fn sleep(&self, wait_ms: u64) {
-        Machine.sleep(wait_ms).await;
-    }
-}
+machine_clock!([] CommandPorts);
 
 impl Tokens {
     /// The secrets for a request to a destination, its token, and the credentials that sign it.
     ///
     /// # Errors
     /// What cannot be had and why, for people; nothing in it is a secret.
-    pub async fn keyring<P: TokenPorts>(
+    pub async fn keyring<P: RequestPorts>(
         &self,
         ports: &P,
         destination: &Destination,
     ) -> Result<Keyring, String> {
         let names: Vec<&SecretName> = destination.secrets().collect();
-        let keyring = ports.keyring(&names, &destination.url).await;
+        let keyring = ports.secrets().keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| error.to_string())?;
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);
@@ -114,14 +91,14 @@ impl Tokens {
     }
 
     /// The same keyring with the token or the credentials that requests to a destination show.
-    async fn with_shown<P: TokenPorts>(
+    async fn with_shown<P: RequestPorts>(
         &self,
         ports: &P,
         keyring: Keyring,
         destination: &Destination,
     ) -> Result<Keyring, String> {
         if destination.shows_aws_identity() {
-            ports.may_show(destination)?;
+            ports.identity().may_show(destination)?;
         }
         if destination.signing_scope().is_some() {
             return Ok(keyring.with_aws(self.aws(ports).await?));
@@ -135,7 +112,7 @@ impl Tokens {
     }
 
     /// Another token than this one, which the destination refused; `None` where the refusal stands.
-    async fn instead<P: TokenPorts>(
+    async fn instead<P: RequestPorts>(
         &self,
         ports: &P,
         refused: &Secret,
@@ -159,7 +136,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Why there is none, for people; nothing in it is a secret.
-    pub async fn keyring_after<P: TokenPorts>(
+    pub async fn keyring_after<P: RequestPorts>(
         &self,
         ports: &P,
         exchange: &Exchange,
@@ -175,9 +152,9 @@ impl Tokens {
     }
 
     /// The credentials that sign requests.
-    async fn aws(&self, ports: &impl TokenPorts) -> Result<AwsCredentials, String> {
+    async fn aws(&self, ports: &impl RequestPorts) -> Result<AwsCredentials, String> {
         let mut state = self.aws.lock().await;
-        current_or_asked(&mut state, ports, Box::pin(ports.signing_credentials())).await
+        current_or_asked(&mut state, ports, Box::pin(ports.identity().signing_credentials())).await
     }
 
     fn state(
@@ -246,18 +223,18 @@ async fn asked<T: Clone + PartialEq>(
 }
 
 /// A token from its source.
-async fn fetched<P: TokenPorts>(
+async fn fetched<P: RequestPorts>(
     ports: &P,
     source: TokenSource<'_>,
     destination: &Destination,
 ) -> Result<Token, String> {
     let client = match source {
         TokenSource::Client(client) => client,
-        TokenSource::Aws(identity) => return ports.web_identity_token(identity).await,
+        TokenSource::Aws(identity) => return ports.identity().web_identity_token(identity).await,
     };
-    let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
+    let keyring = ports.secrets().keyring(&[&client.client_secret], &client.token_url).await;
     let keyring = keyring.map_err(|error| error.to_string())?;
     let request = token::ask(client, destination.ca_bundle(), &keyring)?;
-    let exchange = ports.exchange(&request).await;
+    let exchange = ports.http().exchange(&request).await;
     token::read(client, &keyring, &exchange)
 }

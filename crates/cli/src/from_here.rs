@@ -67,7 +67,7 @@ impl FromHere {
     ) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
         let names: Vec<&SecretName> = destination.secrets().collect();
-        let keyring = self.ports.keyring(&names, &destination.url).await;
+        let keyring = self.ports.secrets.keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
         let nothing = || Secret::new(NO_TOKEN.to_owned());
         let aws = AwsCredentials {
@@ -104,6 +104,6 @@ impl FromHere {
 
     /// Sends a request.
     pub(crate) async fn exchange(&self, request: &Request) -> Exchange {
-        self.ports.exchange(request).await
+        self.ports.sender.exchange(request).await
     }
 }

@@ -26,7 +26,7 @@ use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::TopicName;
 use crate::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use crate::subscription::sink::SinkQueue;
-use crate::table::HasTable;
+use crate::table::Table;
 use crate::waits::Jitter;
 
 /// The rest of an exchange without an answer in time that is still open. Dropping it closes the
@@ -59,7 +59,7 @@ pub trait SendHttp {
 #[error("the queue did not take the message: {0}")]
 pub struct QueueError(pub String);
 
-/// Sends messages to the deployment's queues.
+/// Sends messages to the deployment's queues, and hides records that return to them.
 ///
 /// Promise: an accepted message is received after about the wait; perhaps early, perhaps twice, but
 /// not lost.
@@ -73,6 +73,15 @@ pub trait Queue {
         queue: QueueName,
         message: Message,
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
+
+    /// Hides the record with this receipt, received from this queue, for this many seconds from
+    /// now. Best effort: if it fails, the record is redelivered after the queue's own visibility timeout.
+    fn change_visibility(
+        &self,
+        queue: QueueName,
+        receipt: &str,
+        seconds: u32,
+    ) -> impl Future<Output = ()> + Send;
 }
 
 /// Why published events are not in the events queue.
@@ -99,22 +108,6 @@ pub trait PublishEvents {
         topic: &TopicName,
         body: &str,
     ) -> impl Future<Output = Result<String, PublishingError>> + Send;
-}
-
-/// Changes the visibility of a received record, so that a record returned to the queue is
-/// redelivered at the right time.
-///
-/// Promise: best effort. When it fails, the record is redelivered after the queue's own visibility
-/// timeout.
-pub trait ChangeVisibility {
-    /// Hides the record with this receipt, received from this queue, for this many seconds from
-    /// now.
-    fn change_visibility(
-        &self,
-        queue: QueueName,
-        receipt: &str,
-        seconds: u32,
-    ) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a blob was not written.
@@ -320,43 +313,66 @@ pub trait PublisherKeys {
     ) -> impl Future<Output = Vec<Result<Secret, SecretError>>> + Send;
 }
 
-/// Everything that the ingress function needs from outside.
-pub trait IngressPorts: PublishEvents + PublisherKeys + Clock + Send + Sync {}
+/// What requests to destinations need.
+pub trait RequestPorts: Clock + Send + Sync {
+    /// The kind of sender.
+    type Http: SendHttp + Sync;
+    /// The kind of secrets.
+    type Secrets: Secrets + Sync;
+    /// The kind of identity.
+    type Identity: AwsIdentity + Sync;
 
-impl<T> IngressPorts for T where T: PublishEvents + PublisherKeys + Clock + Send + Sync {}
-
-/// Everything that the deadletter function needs from outside.
-pub trait StoragePorts:
-    Queue + ChangeVisibility + PutBlob + PutMessage + Clock + Send + Sync
-{
+    /// Sends requests.
+    fn http(&self) -> &Self::Http;
+    /// Looks up secrets.
+    fn secrets(&self) -> &Self::Secrets;
+    /// Shows who sends.
+    fn identity(&self) -> &Self::Identity;
 }
 
-impl<T> StoragePorts for T where
-    T: Queue + ChangeVisibility + PutBlob + PutMessage + Clock + Send + Sync
-{
+/// Everything that the deadletter function needs from outside.
+pub trait StoragePorts: Clock + Send + Sync {
+    /// The kind of queues.
+    type Queues: Queue + Sync;
+    /// The kind of containers.
+    type Blobs: PutBlob + Sync;
+    /// The kind of other queues.
+    type Sinks: PutMessage + Sync;
+
+    /// The deployment's queues.
+    fn queues(&self) -> &Self::Queues;
+    /// Containers of dead letters.
+    fn blobs(&self) -> &Self::Blobs;
+    /// Queues of dead letters outside the deployment.
+    fn sinks(&self) -> &Self::Sinks;
 }
 
 /// Everything that the dispatch function needs from outside.
-pub trait DispatchPorts:
-    StoragePorts
-    + SendHttp
-    + SubscriptionSource
-    + Secrets
-    + AwsIdentity
-    + Consents
-    + HasTable
-    + JitterSource
-{
+pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
+    /// The kind of subscriptions.
+    type Subscriptions: SubscriptionSource + Sync;
+    /// The kind of consents.
+    type Consents: Consents + Sync;
+    /// The kind of table.
+    type Table: Table + Sync;
+
+    /// The subscriptions.
+    fn subscriptions(&self) -> &Self::Subscriptions;
+    /// The consents of destinations.
+    fn consents(&self) -> &Self::Consents;
+    /// The table that all processes of the deployment use.
+    fn table(&self) -> &Self::Table;
 }
 
-impl<T> DispatchPorts for T where
-    T: StoragePorts
-        + SendHttp
-        + SubscriptionSource
-        + Secrets
-        + AwsIdentity
-        + Consents
-        + HasTable
-        + JitterSource
-{
+/// Everything that the ingress function needs from outside.
+pub trait IngressPorts: Clock + Send + Sync {
+    /// The kind of queue.
+    type Events: PublishEvents + Sync;
+    /// The kind of keys.
+    type Keys: PublisherKeys + Sync;
+
+    /// The events queue.
+    fn events(&self) -> &Self::Events;
+    /// The keys of publishers.
+    fn keys(&self) -> &Self::Keys;
 }

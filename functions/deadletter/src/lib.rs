@@ -20,7 +20,7 @@ use adapters::runtime::contained;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
 use delivery::ports::{
-    Attribute, Message, MessageGroup, PutError, QueueName, Record, StoragePorts,
+    Attribute, Message, MessageGroup, PutError, Queue as _, QueueName, Record, StoragePorts,
 };
 use delivery::subscription::sink::Container;
 use delivery::time::duration::HOUR_MS;
@@ -208,7 +208,7 @@ impl<P: StoragePorts> DeadLetters<P> {
     async fn leave_hidden(&self, record: &Record, wait_ms: u64) {
         let seconds = hidden_seconds(wait_ms);
         // Should it fail, the queue's own visibility timeout applies: nothing is lost.
-        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+        self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
     /// Moves a dead letter to the last-resort queue. One that this does not take stays where it is.
@@ -235,7 +235,7 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     async fn send(&self, queue: QueueName, message: Message) -> bool {
         let group = message.group.to_string();
-        let sent = self.ports.send(queue, message).await;
+        let sent = self.ports.queues().send(queue, message).await;
         if let Err(error) = &sent {
             telemetry::unsent(&group, &error.to_string());
         }

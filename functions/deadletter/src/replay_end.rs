@@ -12,7 +12,9 @@ use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::DeadLetter;
 use delivery::delivery::replay::ReplayEnd;
-use delivery::ports::{Attribute, Message, QueueName, Record, StoragePorts};
+use delivery::ports::{
+    Attribute, Message, PutBlob as _, Queue as _, QueueName, Record, StoragePorts,
+};
 use delivery::subscription::sink::Container;
 use delivery::time::duration::DAY_MS;
 use delivery::waits::{REPLAY_END_SECONDS, storage_ms};
@@ -78,7 +80,7 @@ pub(crate) async fn record_end(
     end: &ReplayEnd,
 ) -> bool {
     let key = end.replay.end_key(&container.prefix);
-    let Err(error) = ports.put(&container.bucket, &key, end.bytes()).await else {
+    let Err(error) = ports.blobs().put(&container.bucket, &key, end.bytes()).await else {
         telemetry::replay_ended(end);
         return true;
     };
@@ -89,7 +91,8 @@ pub(crate) async fn record_end(
     }
     let wait_ms = storage_ms(since_ms);
     telemetry::replay_end_refused(end, &error.to_string(), wait_ms);
-    let sent = ports.send(QueueName::DeadLetter, Message::of_replay_end(end, wait_ms)).await;
+    let sent =
+        ports.queues().send(QueueName::DeadLetter, Message::of_replay_end(end, wait_ms)).await;
     let Err(unsent) = sent else { return true };
     telemetry::unsent(end.replay.job(), &unsent.to_string());
     if record.receives >= RECEIVES_MAX {
@@ -97,6 +100,6 @@ pub(crate) async fn record_end(
         return true;
     }
     // Should it fail, the queue's own visibility timeout applies.
-    ports.change_visibility(record.queue, &record.receipt, REPLAY_END_SECONDS).await;
+    ports.queues().change_visibility(record.queue, &record.receipt, REPLAY_END_SECONDS).await;
     false
 }

@@ -12,7 +12,7 @@ use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Batching, WaitReason};
 use delivery::machine::step;
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::ports::{DispatchPorts, Queue as _, QueueName, Record};
 use delivery::waits::unattempted_seconds;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
@@ -39,7 +39,7 @@ impl<P: DispatchPorts> Records<P> {
     /// Hides a record that returns to the queue, so that it is redelivered after so many seconds.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
-        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+        self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
     /// Closes one record; a panic in it is contained. Names it if it has to be redelivered.

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use adapters::tokens::{TokenPorts, Tokens};
+use adapters::tokens::Tokens;
 use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
-use delivery::ports::SubscriptionSource;
+use delivery::ports::{DispatchPorts, SubscriptionSource as _};
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Destination, Subscription};
 
@@ -21,7 +21,7 @@ pub(crate) struct Credentials<P> {
     tokens: Tokens,
 }
 
-impl<P: TokenPorts + SubscriptionSource> Credentials<P> {
+impl<P: DispatchPorts> Credentials<P> {
     pub(crate) fn new(ports: Arc<P>) -> Self {
         Self { ports, tokens: Tokens::default() }
     }
@@ -48,7 +48,7 @@ impl<P: TokenPorts + SubscriptionSource> Credentials<P> {
     }
 
     async fn check_policy(&self, destination: &Destination) -> Result<(), Unsendable> {
-        let newest = self.ports.current().await.map_err(|problem| {
+        let newest = self.ports.subscriptions().current().await.map_err(|problem| {
             Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
         })?;
         match newest.settings().secrets.refusal_for(destination) {

@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, Telemetry};
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::ports::{DispatchPorts, Queue as _, QueueName, Record, SubscriptionSource as _};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
@@ -73,7 +73,7 @@ impl<P: DispatchPorts> Records<P> {
         };
         let left_ms = ends_ms.saturating_sub(self.ports.now_ms()).saturating_add(AFTER_END_MS);
         let seconds = hidden_seconds(left_ms);
-        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+        self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
     /// Hides a record that returns to isolation without a crash, longer each time: a queue that refuses messages for hours must
@@ -81,7 +81,7 @@ impl<P: DispatchPorts> Records<P> {
     pub(crate) async fn hide_returned(&self, record: &Record) {
         if record.queue == QueueName::Isolation {
             let seconds = isolated_seconds(record.receives);
-            self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+            self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
         }
     }
 
@@ -216,10 +216,11 @@ impl<P: DispatchPorts> Records<P> {
             // The whole record each time: a newer topic may match its other events differently.
             let decoded = self.contained_decode(record, known)?;
             *catalogue = if !decoded.unread.is_empty() {
-                Ok(self.ports.with_topics(Arc::clone(known), &decoded.unread).await)
+                Ok(self.ports.subscriptions().with_topics(Arc::clone(known), &decoded.unread).await)
             } else if !decoded.missing.is_empty() && !is_newest {
                 is_newest = true;
-                let newest = self.ports.reread(Arc::clone(known), &decoded.missing).await;
+                let newest =
+                    self.ports.subscriptions().reread(Arc::clone(known), &decoded.missing).await;
                 Ok(newest.map_err(Unread::Unknown)?)
             } else {
                 return Ok(decoded);

@@ -33,7 +33,7 @@ mod waiting;
 
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::step::Group;
-use delivery::ports::{DispatchPorts, Late, Record};
+use delivery::ports::{DispatchPorts, Late, Record, SubscriptionSource as _};
 use futures::future::{join, join_all};
 use futures::{FutureExt as _, StreamExt as _, stream};
 
@@ -52,7 +52,8 @@ use crate::settlement::Settlement;
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let (known, ()) = join(self.ports.current(), self.news.learn(deadline)).await;
+        let (known, ()) =
+            join(self.ports.subscriptions().current(), self.news.learn(deadline)).await;
         let parts = self.records.parts(records, known);
         let shared = Shared::of(parts.len(), deadline);
         let handled = parts.into_iter().map(|part| self.handle_part(part, &shared));

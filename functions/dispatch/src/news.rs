@@ -12,7 +12,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
 use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
-use delivery::ports::DispatchPorts;
+use delivery::ports::{DispatchPorts, SubscriptionSource as _};
 use delivery::table::{Expected, Table as _};
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
@@ -70,7 +70,7 @@ impl<P: DispatchPorts> Exchange<P> {
         let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
         self.adopt(&news);
         self.destinations.adopt_switches(&news);
-        self.ports.were_changed(news.topics());
+        self.ports.subscriptions().were_changed(news.topics());
     }
 
     /// Adopts the health of destinations from the news. Skips destinations with unwritten findings, which are newer.

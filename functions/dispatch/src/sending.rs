@@ -11,7 +11,7 @@ use adapters::telemetry::Telemetry;
 use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::DeadLetter;
 use delivery::delivery::replay::ReplayEnd;
-use delivery::ports::{Message, QueueError, QueueName, StoragePorts};
+use delivery::ports::{Message, Queue as _, QueueError, QueueName, StoragePorts};
 use delivery::subscription::sink::Container;
 use futures::FutureExt as _;
 
@@ -114,7 +114,7 @@ impl<P: StoragePorts> Sending<P> {
         message: Message,
         deadline: &Deadline,
     ) -> Result<(), QueueError> {
-        let sent = deadline.in_time(&*self.ports, self.ports.send(queue, message)).await;
+        let sent = deadline.in_time(&*self.ports, self.ports.queues().send(queue, message)).await;
         sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
     }
 

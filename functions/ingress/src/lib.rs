@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use adapters::telemetry;
 use delivery::event::Input;
-use delivery::ports::IngressPorts;
+use delivery::ports::{IngressPorts, PublishEvents as _, PublisherKeys as _};
 use delivery::publish::{self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
@@ -85,7 +85,7 @@ impl<P: IngressPorts> Ingress<P> {
         let route = publish::route(&request, &self.default_topic)?;
         // What the topic reads is known to dispatch only.
         let message = publish::message(&request, &route, Input::Auto)?;
-        let sent = self.ports.publish(&message.topic, &message.body).await;
+        let sent = self.ports.events().publish(&message.topic, &message.body).await;
         let id = sent.map_err(|error| {
             telemetry::request_unpublished(&message.topic, &error);
             Refusal::unpublished(&error)
@@ -100,7 +100,7 @@ impl<P: IngressPorts> Ingress<P> {
         }
         let now_ms = self.ports.now_ms();
         let (mut read, mut problems) = (Vec::new(), Vec::new());
-        for key in self.ports.publisher_keys(&self.keys).await {
+        for key in self.ports.keys().publisher_keys(&self.keys).await {
             match key {
                 Ok(key) => read.push(key),
                 Err(problem) => problems.push(problem),

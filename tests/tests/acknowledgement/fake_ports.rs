@@ -8,9 +8,9 @@ use delivery::delivery::health::news::NEWS;
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
-    PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets,
-    SendHttp, SubscriptionSource,
+    AwsIdentity, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::token::Token;
 use delivery::request::{Method, Request};
@@ -22,11 +22,12 @@ use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Stored,
-    Table, TableError, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Stored, Table,
+    TableError, TakePermits, TakePlaces,
 };
 use delivery::waits::Jitter;
 use dialects::Source;
+use lastmile_tests::its_own_ports;
 use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
@@ -661,13 +662,7 @@ impl Consents for FakePorts {
     }
 }
 
-impl HasTable for FakePorts {
-    type Table = Self;
-
-    fn table(&self) -> &Self {
-        self
-    }
-}
+its_own_ports!(FakePorts);
 
 impl FakePorts {
     async fn ask_table<T>(
@@ -779,9 +774,7 @@ impl Queue for FakePorts {
         calls.sent.push((queue, message));
         Ok(())
     }
-}
 
-impl ChangeVisibility for FakePorts {
     async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
         self.hang(Hanging::ChangeVisibility).await;
         self.calls().visibility_changes.push((queue, receipt.to_owned(), seconds));

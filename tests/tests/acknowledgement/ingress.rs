@@ -4,7 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use delivery::ports::{Clock, PublishEvents, PublisherKeys, PublishingError, SecretError};
+use delivery::ports::{
+    Clock, IngressPorts, PublishEvents, PublisherKeys, PublishingError, SecretError,
+};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::{Secret, SecretName};
 use ingress::Ingress;
@@ -33,7 +35,7 @@ impl Default for FakePorts {
     }
 }
 
-impl PublishEvents for &FakePorts {
+impl PublishEvents for FakePorts {
     async fn publish(&self, topic: &TopicName, body: &str) -> Result<String, PublishingError> {
         let message = (topic.to_string(), body.to_owned());
         self.sent.lock().expect("no panic").push(message);
@@ -41,7 +43,7 @@ impl PublishEvents for &FakePorts {
     }
 }
 
-impl PublisherKeys for &FakePorts {
+impl PublisherKeys for FakePorts {
     async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
         assert_eq!(names, [name()]);
         self.keys.clone()
@@ -54,6 +56,19 @@ impl Clock for &FakePorts {
     }
 
     async fn sleep(&self, _: u64) {}
+}
+
+impl IngressPorts for &FakePorts {
+    type Events = FakePorts;
+    type Keys = FakePorts;
+
+    fn events(&self) -> &FakePorts {
+        self
+    }
+
+    fn keys(&self) -> &FakePorts {
+        self
+    }
 }
 
 fn unread() -> Result<Secret, SecretError> {

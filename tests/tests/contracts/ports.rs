@@ -13,13 +13,14 @@ use adapters::settings::{self, DispatchSettings, IngressSettings};
 use delivery::delivery::health::news::NEWS;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    AwsIdentity as _, Consents as _, JitterSource as _, PublishEvents as _, PublisherKeys as _,
-    Secrets as _, SubscriptionSource as _,
+    AwsIdentity as _, Consents as _, DispatchPorts as _, IngressPorts as _, JitterSource as _,
+    PublishEvents as _, PublisherKeys as _, RequestPorts as _, Secrets as _,
+    SubscriptionSource as _,
 };
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::{Consent, Destination};
-use delivery::table::{Entry, Expected, HasTable as _, ItemKey, Table as _};
+use delivery::table::{Entry, Expected, ItemKey, Table as _};
 use lastmile_tests::topics::apply;
 use local::aws::{TABLE, local_clients};
 
@@ -56,10 +57,10 @@ async fn dispatch_reads_its_subscriptions_below_a_prefix() {
 
     let orders: BTreeSet<TopicName> = ["shop/orders".parse().expect("a topic")].into();
     let ports = of_dispatch(&cloud);
-    let known: Arc<Catalogue> = ports.current().await.expect("subscriptions");
-    let asked = ports.with_topics(known, &orders).await;
+    let known: Arc<Catalogue> = ports.subscriptions().current().await.expect("subscriptions");
+    let asked = ports.subscriptions().with_topics(known, &orders).await;
     assert_eq!(names(&asked), ["a"]);
-    let again = of_dispatch(&cloud).reread(Arc::default(), &orders).await;
+    let again = of_dispatch(&cloud).subscriptions().reread(Arc::default(), &orders).await;
     assert_eq!(names(&again.expect("subscriptions")), ["a"]);
 }
 
@@ -83,8 +84,8 @@ async fn what_one_dispatch_function_shares_another_finds() {
     let key = ConsentKey::of("shop", &destination().url, &Consent::EventGrid(NoFields));
     let granted =
         Granted::new(&destination(), &Consent::EventGrid(NoFields), Rate::parse("7").unwrap(), 1);
-    one.keep_consent(&key, &granted).await.expect("kept");
-    assert_eq!(other.consent(&key).await, Ok(Some(granted)));
+    one.consents().keep_consent(&key, &granted).await.expect("kept");
+    assert_eq!(other.consents().consent(&key).await, Ok(Some(granted)));
 
     let (item, entry) = (ItemKey::new(NEWS, "1".to_owned()), |text: &str| Entry {
         text: text.to_owned(),
@@ -102,9 +103,10 @@ async fn dispatch_has_the_secrets_the_identity_and_the_jitter_that_it_was_given(
     let cloud = Cloud::start().await;
     let ports = of_dispatch(&cloud);
     let name = "env:TOKEN".parse().expect("a name");
-    let keyring = ports.keyring(&[&name], &destination().url).await.expect("secrets");
+    let keyring = ports.secrets().keyring(&[&name], &destination().url).await.expect("secrets");
     assert_eq!(keyring.get(&name).expect("it is there").expose(), "of TOKEN");
-    let refused = ports.may_show(&destination()).expect_err("nobody may see who that is");
+    let refused =
+        ports.identity().may_show(&destination()).expect_err("nobody may see who that is");
     assert!(refused.contains("example.com"), "{refused}");
     let jitters: BTreeSet<u32> = (0..8).map(|_| ports.next_jitter().0).collect();
     assert!(jitters.len() > 1, "{jitters:?}");
@@ -122,14 +124,14 @@ async fn the_ingress_publishes_to_the_events_queue_and_looks_up_keys() {
     let clients = local_clients(&cloud.aws.endpoint());
     let ports = AwsIngressPorts::new(&clients, &settings).expect("ports");
 
-    let id = ports.publish(&"shop/orders".parse().expect("a topic"), "{}").await;
+    let id = ports.events().publish(&"shop/orders".parse().expect("a topic"), "{}").await;
     let receive = cloud.sqs.receive_message().queue_url(cloud.aws.queue_url("events"));
     let received = receive.wait_time_seconds(5).send().await.expect("a receive");
     assert_eq!(received.messages()[0].message_id(), id.as_deref().ok());
 
     let names = ["env:PATH", "env:A_VARIABLE_THAT_NO_MACHINE_HAS"];
     let names = names.map(|name| name.parse().expect("a name"));
-    let keys = ports.publisher_keys(&names).await;
+    let keys = ports.keys().publisher_keys(&names).await;
     let [Ok(found), Err(missing)] = &keys[..] else { panic!("one is set: {keys:?}") };
     assert_eq!(std::env::var("PATH").as_deref(), Ok(found.expose()));
     assert!(missing.to_string().contains("A_VARIABLE_THAT_NO_MACHINE_HAS"), "{missing}");

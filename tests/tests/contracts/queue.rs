@@ -8,8 +8,7 @@ use adapters::machine::Machine;
 use adapters::queues::SqsQueues;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use delivery::ports::{
-    Attribute, ChangeVisibility as _, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue,
-    QueueError, QueueName,
+    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
 };
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, answer};
@@ -49,6 +48,10 @@ impl Sqs {
 impl Queue for Sqs {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         self.queues.send(queue, message).await
+    }
+
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        self.queues.change_visibility(queue, receipt, seconds).await;
     }
 }
 

@@ -12,9 +12,8 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
-    PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    AwsIdentity, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
@@ -24,10 +23,11 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, LineName, Permit, PermitAnswer, Places, Stored, Table,
-    TableError, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Places, Stored, Table, TableError,
+    TakePermits, TakePlaces,
 };
 use delivery::waits::Jitter;
+use lastmile_tests::its_own_ports;
 use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
@@ -157,13 +157,7 @@ impl Consents for World {
     }
 }
 
-impl HasTable for World {
-    type Table = Self;
-
-    fn table(&self) -> &Self {
-        self
-    }
-}
+its_own_ports!(World);
 
 impl World {
     /// One request to the table, which may be slow, or be disturbed before and after its effect.
@@ -258,6 +252,24 @@ impl Queue for World {
         given_up.is_answered = true;
         answer
     }
+
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        self.pause().await;
+        self.step(&Touched::Everything).await;
+        self.with(|world| {
+            if world.random.injects(Fault::ChangeVisibilityFailed) {
+                world.note_still_hidden(receipt);
+                return;
+            }
+            let until_ms = world.now_ms + u64::from(seconds) * 1_000;
+            world.trace(|| format!("changes the visibility of {receipt} to {seconds} s"));
+            if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
+                world.ledger.record_violation(format!(
+                    "the visibility of {receipt} of {queue:?} cannot be {seconds} s"
+                ));
+            }
+        });
+    }
 }
 
 /// A send that its sender may give up before it is answered: dropped until then, it says what may
@@ -293,26 +305,6 @@ impl Drop for GivenUp {
                 world.note_not_taken(self.way, &self.carried);
             }
             world.current = current;
-        });
-    }
-}
-
-impl ChangeVisibility for World {
-    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
-        self.pause().await;
-        self.step(&Touched::Everything).await;
-        self.with(|world| {
-            if world.random.injects(Fault::ChangeVisibilityFailed) {
-                world.note_still_hidden(receipt);
-                return;
-            }
-            let until_ms = world.now_ms + u64::from(seconds) * 1_000;
-            world.trace(|| format!("changes the visibility of {receipt} to {seconds} s"));
-            if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
-                world.ledger.record_violation(format!(
-                    "the visibility of {receipt} of {queue:?} cannot be {seconds} s"
-                ));
-            }
         });
     }
 }

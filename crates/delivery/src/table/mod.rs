@@ -15,7 +15,7 @@ pub use self::entry::{Entry, Expected};
 pub use self::item::ItemKey;
 pub use self::line::{Line, LineName, Places, TakePlaces};
 pub use self::permits::{PERMITS_MAX, Permit, PermitAnswer, Refusal, Shares, TakePermits};
-pub use self::port::{HasTable, Stored, Table, TableError};
+pub use self::port::{Stored, Table, TableError};
 pub use self::recovery::{
     Change, FIRST_RATE, LAST_RATE, PLACES_WITHIN_MS, RECOVERS_MAX_MS, Recovery, Report, Results,
 };

@@ -123,12 +123,3 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<Places, TableError>> + Send;
 }
-
-/// Access to the table of the deployment.
-pub trait HasTable {
-    /// Which kind of table.
-    type Table: Table + Sync;
-
-    /// The one that all processes of the deployment use.
-    fn table(&self) -> &Self::Table;
-}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Exchange;
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::{DispatchPorts, QueueName, SendHttp as _};
 use delivery::request::Request;
 use futures::FutureExt as _;
 use futures::future::join_all;
@@ -39,7 +39,7 @@ impl<P: DispatchPorts> Attempts<P> {
         let done = {
             // Pinned here: as an argument the future would be stored twice. It ends here too, so that an abandoned exchange holds
             // no connection while its deliveries are sent.
-            let work = pin!(self.ports.exchange(request));
+            let work = pin!(self.ports.http().exchange(request));
             self.done_or_left(work, request.timeout_ms, attempt, of).await
         };
         match done {

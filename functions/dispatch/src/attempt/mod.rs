@@ -8,7 +8,7 @@ use adapters::telemetry::Telemetry;
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
-use delivery::ports::{DispatchPorts, Late};
+use delivery::ports::{DispatchPorts, Late, SendHttp as _};
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::Keyring;
@@ -114,8 +114,7 @@ impl<P: DispatchPorts> Attempts<P> {
                 // Both requests are one attempt, so the second one gets the rest of its time.
                 let (started_ms, timeout_ms) = (now_ms, until_ms - now_ms);
                 let attempt = Attempt { keyring: Ok(other), started_ms, timeout_ms, ..attempt };
-                let (exchange, late) =
-                    self.exchange_once(&attempt, &attempt.compose(), of).await?;
+                let (exchange, late) = self.exchange_once(&attempt, &attempt.compose(), of).await?;
                 Some(Made { exchange, late, keyring: attempt.keyring.unwrap_or_default() })
             }
             Ok(_) => Some(Made { exchange, late, keyring }),
@@ -133,7 +132,7 @@ impl<P: DispatchPorts> Attempts<P> {
     ) -> Option<(Exchange, Option<Late>)> {
         match request {
             Ok(request) if attempt.passage.subscription.destination.late_window_ms > 0 => {
-                Some(self.ports.exchange_or_late(request).await)
+                Some(self.ports.http().exchange_or_late(request).await)
             }
             Ok(request) => Some((self.exchange_or_abandon(request, attempt, of).await?, None)),
             Err(problem) => Some((problem.exchange(attempt.started_ms), None)),

@@ -17,7 +17,7 @@ use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
     self, ASK_TIMEOUT_MS, Answer as Consented, ConsentKey, Granted, Pace, Question, Rate, RateShare,
 };
-use delivery::ports::DispatchPorts;
+use delivery::ports::{Consents as _, DispatchPorts, SendHttp as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -119,7 +119,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if self.now_ms() < gate.unknown_until_ms {
             return Err(Hold::NotValidated);
         }
-        let rate = match self.ports.consent(&key).await {
+        let rate = match self.ports.consents().consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
             // A failed read is no consent, and no reason to validate: the stored consent may be valid.
@@ -164,7 +164,7 @@ impl<P: DispatchPorts> Destinations<P> {
         gate.closed = None;
         let granted = Granted::new(&subscription.destination, wanted, rate, self.now_ms());
         // Used even if it is not stored: then the next delivery validates again, which is harmless.
-        let kept = self.ports.keep_consent(key, &granted);
+        let kept = self.ports.consents().keep_consent(key, &granted);
         match of.deadline.in_time(&*self.ports, kept).await {
             Some(Ok(())) => {}
             Some(Err(error)) => telemetry::consent_unknown(subscription, &error.to_string()),
@@ -188,7 +188,7 @@ impl<P: DispatchPorts> Destinations<P> {
             let timeout_ms = until_ms.saturating_sub(now_ms);
             let context = AttemptContext { keyring, now_ms, timeout_ms };
             match consent::ask(subscription, wanted, &question, context) {
-                Ok(request) => self.ports.exchange(&request).await,
+                Ok(request) => self.ports.http().exchange(&request).await,
                 Err(problem) => problem.exchange(now_ms),
             }
         };
