@@ -7,8 +7,8 @@
 
 mod acknowledge;
 mod active_work;
-mod answers;
 mod attempt;
+mod carry_out;
 mod credentials;
 mod dead_letter_counts;
 mod deadline;

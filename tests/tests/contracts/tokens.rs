@@ -50,7 +50,8 @@ fn who_is_calling_is_shown_to_those_alone_whom_a_person_allows() {
     let ports = CommandPorts { identity, ..ports(sender()) };
     let to = |url: &str| Destination::new(url.parse().expect("a URL"), 1_000);
     assert_eq!(ports.identity.may_show(&to("https://own.example.com/")), Ok(()));
-    let refused = ports.identity.may_show(&to("https://other.example.com/")).expect_err("it is not allowed");
+    let refused =
+        ports.identity.may_show(&to("https://other.example.com/")).expect_err("it is not allowed");
     assert!(refused.contains("other.example.com") && refused.contains("--identity"), "{refused}");
 }
 
