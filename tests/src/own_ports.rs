@@ -1,6 +1,6 @@
-//! One value that is all ports of dispatch.
+//! Lets one fake be all ports of dispatch.
 
-/// Makes a type that implements every port of dispatch the ports of the function.
+/// Implements the sets of ports for a type that implements every port: each accessor returns `self`.
 #[macro_export]
 macro_rules! its_own_ports {
     ($ports:ty) => {

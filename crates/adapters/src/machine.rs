@@ -59,7 +59,7 @@ impl JitterSource for Machine {
     }
 }
 
-/// The ports of this type have the clock of this machine.
+/// Implements `Clock` with the clock of this machine.
 macro_rules! machine_clock {
     ([$($parameters:tt)*] $ports:ty) => {
         impl<$($parameters)*> delivery::ports::Clock for $ports {

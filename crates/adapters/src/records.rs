@@ -96,7 +96,7 @@ impl SourceQueues {
     }
 }
 
-/// The end of the ARN of the queue with this URL, which ends with account and name as well.
+/// The end of the ARN of the queue with this URL: `:account:name`.
 fn end_of_arn(url: &str) -> String {
     let mut parts = url.rsplit('/');
     let (name, account) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

@@ -313,66 +313,66 @@ pub trait PublisherKeys {
     ) -> impl Future<Output = Vec<Result<Secret, SecretError>>> + Send;
 }
 
-/// What requests to destinations need.
+/// The ports of requests to destinations: of dispatch, and of commands that send requests themselves.
 pub trait RequestPorts: Clock + Send + Sync {
-    /// The kind of sender.
+    /// See [`Self::http`].
     type Http: SendHttp + Sync;
-    /// The kind of secrets.
+    /// See [`Self::secrets`].
     type Secrets: Secrets + Sync;
-    /// The kind of identity.
+    /// See [`Self::identity`].
     type Identity: AwsIdentity + Sync;
 
-    /// Sends requests.
+    /// The sender of every request that leaves AWS.
     fn http(&self) -> &Self::Http;
-    /// Looks up secrets.
+    /// The secrets that requests carry or are signed with.
     fn secrets(&self) -> &Self::Secrets;
-    /// Shows who sends.
+    /// The role in AWS whose credentials and tokens requests show.
     fn identity(&self) -> &Self::Identity;
 }
 
-/// Everything that the deadletter function needs from outside.
+/// The ports that dispatch and deadletter have in common.
 pub trait StoragePorts: Clock + Send + Sync {
-    /// The kind of queues.
+    /// See [`Self::queues`].
     type Queues: Queue + Sync;
-    /// The kind of containers.
+    /// See [`Self::blobs`].
     type Blobs: PutBlob + Sync;
-    /// The kind of other queues.
+    /// See [`Self::sinks`].
     type Sinks: PutMessage + Sync;
 
-    /// The deployment's queues.
+    /// The queues of the deployment.
     fn queues(&self) -> &Self::Queues;
-    /// Containers of dead letters.
+    /// The containers that dead letters are stored in.
     fn blobs(&self) -> &Self::Blobs;
-    /// Queues of dead letters outside the deployment.
+    /// Queues outside the deployment that receive dead letters.
     fn sinks(&self) -> &Self::Sinks;
 }
 
-/// Everything that the dispatch function needs from outside.
+/// The ports of dispatch.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
-    /// The kind of subscriptions.
+    /// See [`Self::subscriptions`].
     type Subscriptions: SubscriptionSource + Sync;
-    /// The kind of consents.
+    /// See [`Self::consents`].
     type Consents: Consents + Sync;
-    /// The kind of table.
+    /// See [`Self::table`].
     type Table: Table + Sync;
 
-    /// The subscriptions.
+    /// The topics and subscriptions that people have applied.
     fn subscriptions(&self) -> &Self::Subscriptions;
-    /// The consents of destinations.
+    /// The destinations that agreed to receive events.
     fn consents(&self) -> &Self::Consents;
-    /// The table that all processes of the deployment use.
+    /// The table that all processes of the deployment share.
     fn table(&self) -> &Self::Table;
 }
 
-/// Everything that the ingress function needs from outside.
+/// The ports of ingress.
 pub trait IngressPorts: Clock + Send + Sync {
-    /// The kind of queue.
+    /// See [`Self::events`].
     type Events: PublishEvents + Sync;
-    /// The kind of keys.
+    /// See [`Self::keys`].
     type Keys: PublisherKeys + Sync;
 
     /// The events queue.
     fn events(&self) -> &Self::Events;
-    /// The keys of publishers.
+    /// The keys that requests of publishers have to show.
     fn keys(&self) -> &Self::Keys;
 }

@@ -1,5 +1,8 @@
-//! How much work of an invocation is under way. Late answers are waited for until little after the last
-//! of it, and those of slow destinations until then.
+//! Counts the work of an invocation that is under way. A late response is awaited until ten seconds after the last of it has ended, a
+//! response of a slow destination until it has ended.
+//!
+//! Work is reading a part and running a group, also while the group sleeps before a retry in place. These do not count while they wait:
+//! an attempt that may be abandoned, an exchange that is open for a late response, and a request without room (`pause`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,8 +11,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// Exchanges of one invocation that are kept open at a time; each is a socket.
 const OPEN_MAX: usize = 100;
 
-/// How much work of an invocation does something other than wait: for a late answer, for a slow one, or
-/// for its turn.
+/// The work of an invocation.
 #[derive(Debug)]
 pub(crate) struct ActiveWork {
     count: AtomicUsize,

@@ -83,16 +83,16 @@ impl<P: DispatchPorts> Endings<P> {
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 
-    /// Ends deliveries that succeeded.
+    /// Ends deliveries that were delivered, all at once.
     pub(crate) async fn finish_delivered(
         &self,
         delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
         of: &Invocation<'_>,
     ) {
         let finish = async |(in_flight, follow_ups)| {
-            self.finish_success(of, &in_flight, follow_ups).await;
+            self.finish_one_delivered(of, &in_flight, follow_ups).await;
         };
-        // All at once, because each may have a reply or the end of a replay to send. Most groups have one delivery.
+        // Each may have a reply or the end of a replay to send. Most groups have one delivery.
         if delivered.len() > 1 {
             stream::iter(delivered).for_each_concurrent(None, finish).boxed().await;
         } else {
@@ -102,8 +102,8 @@ impl<P: DispatchPorts> Endings<P> {
         }
     }
 
-    /// Ends a delivery that succeeded, after everything that follows from its response was sent.
-    pub(crate) async fn finish_success(
+    /// Ends a delivery after everything that follows from its response was sent.
+    async fn finish_one_delivered(
         &self,
         of: &Invocation<'_>,
         in_flight: &InFlightDelivery,

@@ -48,13 +48,14 @@ impl<P: DispatchPorts> Endings<P> {
                 unfinished.into_iter().map(|one| one.with_rest_of_wait(now_ms)).collect();
             return self.finish_all(of, unfinished).await;
         };
-        for Unfinished { in_flight, .. } in unfinished {
+        let delivered = unfinished.into_iter().map(|Unfinished { in_flight, .. }| {
             let delivery = &in_flight.delivery;
             telemetry::late(delivery, &exchange);
             let follow_ups =
                 reply::follow_ups(delivery, subscription, &exchange, &of.catalogue, now_ms);
-            self.finish_success(of, &in_flight, follow_ups).await;
-        }
+            (in_flight, follow_ups)
+        });
+        self.finish_delivered(delivered.collect(), of).await;
     }
 
     async fn late_answer(

@@ -1,5 +1,5 @@
 //! dispatch: from a queue to an HTTP endpoint. This file is the flow of a batch, top to bottom:
-//! **decode → match → group → arrive → attempt → settle → acknowledge**. Pure functions decide
+//! **decode → match → group → ask → attempt → settle → acknowledge**. Pure functions decide
 //! ([`decode`], [`plan`], `delivery::machine`), the other files carry out. A record is acknowledged
 //! last, when all of it has ended or was re-enqueued: a crash duplicates and never loses.
 
@@ -111,8 +111,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Makes one request for the deliveries of a group. `None` if the invocation has no time left for it, or if it was abandoned:
-    /// then its deliveries have moved to the slow lane.
+    /// Makes one attempt for the deliveries of a group. `None` in two cases. The invocation or the permit has no time left: then
+    /// acknowledging deals with the deliveries. Or the attempt was abandoned: then they are in the slow lane, and it does not count.
     async fn attempt(
         &self,
         due: &[InFlightDelivery],
@@ -122,11 +122,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let attempt = self.attempts.begin(due, passage, of)?;
         let request = attempt.compose();
         let made = self.attempts.exchange(attempt, request, of).await?;
-        let is_urgent = passage.record(due, &made.exchange);
+        let is_urgent = passage.record_result(due, &made.exchange);
         if is_urgent {
             self.news.share_health(of).boxed().await;
         }
         self.destinations.report_results(passage, of).await;
-        Some(made.without_secrets(due, &passage.subscription))
+        Some(made.without_secrets(&passage.subscription))
     }
 }

@@ -12,7 +12,7 @@ use crate::endings::Endings;
 use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Stage, Unfinished};
 
-/// What an exchange led to.
+/// The deliveries of a group, by what happens to them next.
 #[derive(Default)]
 pub(crate) struct Settlement {
     /// Delivered, with what follows from the response.

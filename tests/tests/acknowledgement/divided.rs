@@ -11,6 +11,7 @@ use delivery::delivery::{Delivery, Hold, Origin, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::filter::Filter;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use delivery::wire::write_publication;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
@@ -387,8 +388,8 @@ fn batches_of_several_subscriptions_are_full_however_many_events_there_are() {
 }
 
 #[test]
-fn batches_are_full_although_not_all_deliveries_are_counted() {
-    // Of elements so small, a record has more than are counted.
+fn batches_are_full_although_not_all_elements_are_matched() {
+    // Elements so small are more than are matched before a record is divided.
     let topic = Topic {
         settings: TopicSettings { input: Input::Custom, ..TopicSettings::default() },
         ..Topic::new("shop/orders".parse().expect("a topic"))
@@ -421,6 +422,30 @@ fn a_record_of_thousands_of_elements_is_first_divided_into_elements() {
         dispatch(&ports, &[events(elements)], ENDS_MS);
         assert_eq!(first_of_parts(&ports), firsts, "{elements}");
     }
+}
+
+#[test]
+fn with_more_deliveries_than_are_counted_nothing_is_missed() {
+    // 700 events for thirty subscriptions, then one for another subscription, and one for none.
+    let of_type = |number: usize, kind: &str| event(number).replace(r#""t""#, &format!("{kind:?}"));
+    let mut all: Vec<String> = (0..700).map(|number| of_type(number, "wanted")).collect();
+    all.extend([of_type(700, "rare"), of_type(701, "unwanted")]);
+    let only = |name: String, kind: &str| {
+        let mut only = subscription(&format!("shop/orders/{name}"));
+        only.filter = Filter::Exact { name: "type".to_owned(), value: kind.to_owned() };
+        only
+    };
+    let thirty = names(30).into_iter().map(|name| only(name, "wanted"));
+    let ports = FakePorts::new(catalogue_of(thirty.chain([only("z".to_owned(), "rare")])));
+    run_out(&ports, record("m1", &format!("[{}]", all.join(","))));
+    let mut expected: Vec<_> = names(30)
+        .iter()
+        .flat_map(|name| (0..700).map(move |number| (name.clone(), number)))
+        .map(|(name, number)| (format!("https://{name}.example.com/"), of_type(number, "wanted")))
+        .collect();
+    expected.push(("https://z.example.com/".to_owned(), of_type(700, "rare")));
+    expected.sort();
+    assert_eq!(posts(&ports), expected);
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         };
         let mut topics = 0;
         for _ in 0..PAGES_OF_A_LOOK {
+            // Boxed: the future is large, and most invocations list nothing.
             let page = match self.objects.page(after.as_deref()).boxed().await {
                 Ok(page) => page,
                 Err(error) => {

@@ -74,7 +74,7 @@ impl WatchedSettings {
         // Without any, all records wait, so a repair has to be seen soon.
         let every_ms = if self.good.is_some() { every_ms } else { every_ms.min(UNKNOWN_EVERY_MS) };
         if self.checked_ms.is_none_or(|checked_ms| now_ms.abs_diff(checked_ms) >= every_ms) {
-            // Boxed: it is large, and most invocations need none.
+            // Boxed: the future is large, and most invocations read nothing.
             self.refresh(objects, now_ms).boxed().await;
         }
         self.good.clone().ok_or_else(|| self.problem.clone().unwrap_or_default())

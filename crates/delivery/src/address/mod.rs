@@ -87,7 +87,8 @@ impl AddressPolicy {
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
             Host::Ipv4(address) => {
-                let host = url.host_str().unwrap_or_default();
+                // Borrowed and not formatted. Not for IPv6, whose text has brackets here.
+                let host = url.host_str().ok_or(Refusal::NoHost)?;
                 self.judge(kind, host, &[address.into()])?;
             }
             Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,

@@ -4,6 +4,8 @@
 //! of its invocation is left to do. It does not count. The delivery is attempted again in the lane, a queue of its own, with its
 //! whole timeout. A delivery is abandoned once in its life, and a process abandons one attempt while its destination is slow.
 //! Other attempts under way continue. The slowness is published to all processes at once.
+//!
+//! If a subscription has a `lateResponseWindow`, its attempts are never abandoned: their requests stay open after the timeout (`late`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ impl<P: DispatchPorts> Attempts<P> {
     pub(super) async fn exchange_or_abandon(
         &self,
         request: &Request,
-        attempt: &Attempt<'_>,
+        attempt: &Attempt<'_, '_>,
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let done = {
@@ -62,7 +64,7 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         mut work: impl Future<Output = Exchange> + Unpin,
         timeout_ms: u64,
-        attempt: &Attempt<'_>,
+        attempt: &Attempt<'_, '_>,
         of: &Invocation<'_>,
     ) -> Waited {
         let Attempt { passage, due, .. } = attempt;

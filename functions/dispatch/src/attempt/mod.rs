@@ -1,4 +1,6 @@
-//! One HTTP exchange for the deliveries of a request.
+//! An attempt: `begin` reserves time, `compose` makes the request, `exchange` sends it, and once more if its token was refused.
+//!
+//! Whatever the endpoint does, the result is an `Exchange`. No secret leaves this module.
 
 mod abandon;
 
@@ -35,10 +37,10 @@ pub(crate) struct Attempts<P> {
 }
 
 /// One attempt of the deliveries of a group.
-pub(crate) struct Attempt<'a> {
-    passage: &'a Passage,
-    due: &'a [InFlightDelivery],
-    deliveries: Vec<&'a Delivery>,
+pub(crate) struct Attempt<'d, 'p> {
+    passage: &'p Passage,
+    due: &'d [InFlightDelivery],
+    deliveries: Vec<&'d Delivery>,
     /// The secrets of the request, or why it cannot be made.
     keyring: Result<Keyring, Unsendable>,
     started_ms: u64,
@@ -46,21 +48,22 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// The result of an attempt.
-pub(crate) struct Made {
+pub(crate) struct AttemptResult<'a> {
     pub(crate) exchange: Exchange,
     late: Option<Late>,
+    deliveries: Vec<&'a Delivery>,
     /// The secrets of the last request.
     keyring: Keyring,
 }
 
 impl<P: DispatchPorts> Attempts<P> {
     /// Begins an attempt; `None` when the invocation has no time left for it.
-    pub(crate) fn begin<'a>(
+    pub(crate) fn begin<'d, 'p>(
         &self,
-        due: &'a [InFlightDelivery],
-        passage: &'a mut Passage,
+        due: &'d [InFlightDelivery],
+        passage: &'p mut Passage,
         of: &Invocation<'_>,
-    ) -> Option<Attempt<'a>> {
+    ) -> Option<Attempt<'d, 'p>> {
         let keyring = passage.take_keyring();
         let (passage, started_ms) = (&*passage, self.ports.now_ms());
         let destination = &passage.subscription.destination;
@@ -76,12 +79,12 @@ impl<P: DispatchPorts> Attempts<P> {
     }
 
     /// Makes the request, and a second one with another token if the destination refused its token. `None` when it was abandoned.
-    pub(crate) async fn exchange(
+    pub(crate) async fn exchange<'a>(
         &self,
-        attempt: Attempt<'_>,
+        attempt: Attempt<'a, '_>,
         request: Result<Request, Unsendable>,
         of: &Invocation<'_>,
-    ) -> Option<Made> {
+    ) -> Option<AttemptResult<'a>> {
         if request.is_ok() {
             attempt.deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
         }
@@ -91,17 +94,22 @@ impl<P: DispatchPorts> Attempts<P> {
             Ok(ref keyring) if keyring.token().is_some() => {
                 self.exchange_again(attempt, exchange, late, of).boxed().await
             }
-            keyring => Some(Made { exchange, late, keyring: keyring.unwrap_or_default() }),
+            keyring => Some(AttemptResult {
+                exchange,
+                late,
+                deliveries: attempt.deliveries,
+                keyring: keyring.unwrap_or_default(),
+            }),
         }
     }
 
-    async fn exchange_again(
+    async fn exchange_again<'a>(
         &self,
-        attempt: Attempt<'_>,
+        attempt: Attempt<'a, '_>,
         exchange: Exchange,
         late: Option<Late>,
         of: &Invocation<'_>,
-    ) -> Option<Made> {
+    ) -> Option<AttemptResult<'a>> {
         let until_ms = attempt.started_ms.saturating_add(attempt.timeout_ms);
         let keyring = attempt.keyring.unwrap_or_default();
         let (credentials, subscription) = (&self.credentials, &attempt.passage.subscription);
@@ -109,24 +117,27 @@ impl<P: DispatchPorts> Attempts<P> {
             .keyring_after(&exchange, &keyring, subscription, until_ms, of.deadline)
             .await;
         let now_ms = self.ports.now_ms();
-        match other {
+        let (exchange, late, keyring) = match other {
             Ok(Some(other)) if now_ms < until_ms => {
                 // Both requests are one attempt, so the second one gets the rest of its time.
                 let (started_ms, timeout_ms) = (now_ms, until_ms - now_ms);
-                let attempt = Attempt { keyring: Ok(other), started_ms, timeout_ms, ..attempt };
-                let (exchange, late) = self.exchange_once(&attempt, &attempt.compose(), of).await?;
-                Some(Made { exchange, late, keyring: attempt.keyring.unwrap_or_default() })
+                let deliveries = attempt.deliveries.clone();
+                let keyring = Ok(other);
+                let again = Attempt { keyring, started_ms, timeout_ms, deliveries, ..attempt };
+                let (exchange, late) = self.exchange_once(&again, &again.compose(), of).await?;
+                (exchange, late, again.keyring.unwrap_or_default())
             }
-            Ok(_) => Some(Made { exchange, late, keyring }),
+            Ok(_) => (exchange, late, keyring),
             // Without time for another token the refusal stands.
-            Err(_) if now_ms >= until_ms => Some(Made { exchange, late, keyring }),
-            Err(problem) => Some(Made { exchange: problem.exchange(now_ms), late: None, keyring }),
-        }
+            Err(_) if now_ms >= until_ms => (exchange, late, keyring),
+            Err(problem) => (problem.exchange(now_ms), None, keyring),
+        };
+        Some(AttemptResult { exchange, late, deliveries: attempt.deliveries, keyring })
     }
 
     async fn exchange_once(
         &self,
-        attempt: &Attempt<'_>,
+        attempt: &Attempt<'_, '_>,
         request: &Result<Request, Unsendable>,
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
@@ -140,7 +151,7 @@ impl<P: DispatchPorts> Attempts<P> {
     }
 }
 
-impl Attempt<'_> {
+impl Attempt<'_, '_> {
     /// The request, with the secrets of the attempt.
     pub(crate) fn compose(&self) -> Result<Request, Unsendable> {
         let keyring = self.keyring.as_ref().map_err(Clone::clone)?;
@@ -150,19 +161,14 @@ impl Attempt<'_> {
     }
 }
 
-impl Made {
+impl AttemptResult<'_> {
     /// The exchange and the late response, if one may come. The secrets of the request are hidden in both, because their values
     /// are dropped here.
-    pub(crate) fn without_secrets(
-        self,
-        due: &[InFlightDelivery],
-        subscription: &Subscription,
-    ) -> (Exchange, Option<Late>) {
-        let Self { exchange, late, keyring } = self;
-        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
+    pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
+        let Self { exchange, late, deliveries, keyring } = self;
         let sent = || SentCredentials::of(subscription, &deliveries, &keyring);
         let late = match (late, &subscription.reply) {
-            // It may be a reply.
+            // A late response is kept only if the subscription accepts replies.
             (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),
             (late, _) => late,
         };

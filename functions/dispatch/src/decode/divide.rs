@@ -17,9 +17,13 @@
 //! └─ 12 events for b..        the same
 //! ```
 //!
-//! A range of subscriptions has about ten requests, or one subscription with more. A record with thousands of elements is first
-//! divided into elements: so many cannot be matched at once. A part that does not fit a message is halved, and a single
-//! element that does not fit runs in place. The example and these exceptions are acceptance tests (`divided.rs`).
+//! A range of subscriptions has at most ten requests, or one subscription with more. More than 100 ranges are merged: one event for
+//! 2,500 subscriptions becomes three parts. There are four exceptions, and each is an acceptance test, like the example (`divided.rs`):
+//!
+//! - Several subscriptions match more than 5,000 elements: they are divided into 5,000 elements first, where a batch may be cut.
+//! - The body does not fit into a message beside a range of subscriptions: the elements are divided.
+//! - A part of several elements does not fit: it is halved.
+//! - A part of one element does not fit: it runs in place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,14 +41,15 @@ pub const REQUESTS_IN_PLACE: usize = 10;
 /// Maximum number of parts of a record or a part.
 pub const PARTS_MAX: usize = 100;
 
-/// Maximum number of deliveries of one record in place, and of events that nothing matches: the largest batch, and what was there
-/// before it began.
+/// Maximum number of deliveries of one record in place, and of events that nothing matches: the largest batch (5,000), and the 1,000
+/// events before it.
 const EVENTS_IN_PLACE: usize = 6_000;
 /// With more events than these no further request begins.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
-/// With more elements than these a record is not matched at once.
+/// Maximum number of elements that are matched before a record is divided.
 const MATCHED_TOGETHER: usize = 5_000;
-/// With more deliveries than these, only the elements that nothing matches are still of interest. The others are counted in the parts.
+/// Maximum number of deliveries that are counted while matching. Of later elements only those without a match are noted, because a part
+/// counts its deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
 /// What runs in place: elements are added until one is too many.
@@ -84,7 +89,7 @@ impl InPlace {
 pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
     let (mut decoded, mut in_place) = (Decoded::default(), InPlace::default());
     for index in 0..elements.len() {
-        // All deliveries of an element are requests of their own, so one with more is too many in any case.
+        // The deliveries of one element go to different subscriptions and share no request, so eleven are too many.
         let mut read = published.read(elements, index, REQUESTS_IN_PLACE + 1);
         let has_room = in_place.takes(&read.items, published.grouped_at_ms());
         decoded.append(&mut read);
@@ -138,7 +143,7 @@ struct Division<'a> {
 }
 
 impl Division<'_> {
-    /// Divides the record, of which so many elements run in place.
+    /// Divides the record. `in_place` is the number of its first elements that would run in place together.
     fn divide(&mut self, in_place: usize) {
         let Matched { names, unmatched } = self.matched();
         if names.len() <= 1 {
@@ -153,7 +158,7 @@ impl Division<'_> {
             return self.divide_elements(in_place);
         }
         parts.into_iter().for_each(|part| self.send(part));
-        // No part can know that no other takes them.
+        // A part has only some subscriptions, so it cannot tell that no subscription matches an element.
         unmatched.into_iter().for_each(|index| self.run_in_place(index));
     }
 
@@ -192,7 +197,7 @@ impl Division<'_> {
         self.decoded.append(&mut self.published.read(self.elements, index, usize::MAX));
     }
 
-    /// Matches the elements, or the first of very many.
+    /// Matches the first elements, at most [`MATCHED_TOGETHER`].
     fn matched(&self) -> Matched<'_> {
         let (mut matched, mut counted) = (Matched::default(), 0);
         for index in 0..self.elements.len().min(MATCHED_TOGETHER) {
@@ -207,10 +212,12 @@ impl Division<'_> {
             for subscription in subscriptions {
                 counted += 1;
                 let requests = matched.names.entry(&subscription.name.name).or_default();
-                // Whether there are more than run in place is all that counts.
-                if requests.count() <= REQUESTS_IN_PLACE {
+                if subscription.batch.is_none() {
+                    requests.single += 1;
+                } else if requests.count() <= REQUESTS_IN_PLACE {
+                    // Whether there are more than run in place is all that counts.
                     let delivery = self.published.delivery(index, &event, subscription);
-                    requests.place(subscription, &delivery, self.published.grouped_at_ms());
+                    requests.batched.place(subscription, &delivery, self.published.grouped_at_ms());
                 }
             }
         }
@@ -221,14 +228,28 @@ impl Division<'_> {
 /// The subscriptions that match elements of a record.
 #[derive(Default)]
 struct Matched<'a> {
-    /// The requests of each subscription, by its name.
-    names: BTreeMap<&'a str, Grouping>,
+    /// By the name of the subscription.
+    names: BTreeMap<&'a str, Requests>,
     /// The elements that none matches.
     unmatched: Vec<usize>,
 }
 
-/// Where the names are cut, so that the requests of a range run in place.
-fn cuts<'a>(names: &BTreeMap<&'a str, Grouping>) -> Vec<&'a str> {
+/// The requests to a subscription.
+#[derive(Default)]
+struct Requests {
+    /// With one event each. They are counted without making their deliveries, since there may be a hundred thousand.
+    single: usize,
+    batched: Grouping,
+}
+
+impl Requests {
+    fn count(&self) -> usize {
+        self.single + self.batched.count()
+    }
+}
+
+/// The names at which ranges begin, so that the requests of each run in place.
+fn cuts<'a>(names: &BTreeMap<&'a str, Requests>) -> Vec<&'a str> {
     let (mut cuts, mut requests) = (Vec::new(), 0);
     for (name, of) in names {
         if requests > 0 && requests + of.count() > REQUESTS_IN_PLACE {
@@ -256,31 +277,11 @@ fn step(count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use delivery::delivery::{Delivery, Origin};
-    use delivery::event::{Event, Input};
-    use delivery::subscription::Subscription;
-    use delivery::subscription::name::SubscriptionName;
-    use delivery::subscription::profile::Dialect;
-
     use super::*;
 
     /// The cuts between names with so many requests.
     fn cuts_of(names: &[(&'static str, usize)]) -> Vec<&'static str> {
-        let url = "https://example.com/".parse().unwrap();
-        let name: SubscriptionName = "n/t/s".parse().unwrap();
-        let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
-        let event = Event::recall(&"{}".into(), Input::Auto);
-        let origin = Origin { message: "m1".to_owned(), index: 0 };
-        let delivery = Delivery::new(event, name, origin, 0);
-        let of = |requests: usize| {
-            let mut of = Grouping::default();
-            (0..requests).for_each(|_| {
-                of.place(&subscription, &delivery, 0);
-            });
-            of
-        };
+        let of = |single: usize| Requests { single, ..Requests::default() };
         cuts(&names.iter().map(|(name, requests)| (*name, of(*requests))).collect())
     }
 

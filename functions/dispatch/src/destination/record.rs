@@ -28,7 +28,7 @@ impl Found {
 
 impl Passage {
     /// Records the result of the attempt of these deliveries. True if it must be published at once.
-    pub(crate) fn record(&mut self, due: &[InFlightDelivery], exchange: &Exchange) -> bool {
+    pub(crate) fn record_result(&mut self, due: &[InFlightDelivery], exchange: &Exchange) -> bool {
         let subscription = &*self.subscription;
         if let Some(permit) = &self.permit
             && exchange.result != TransportResult::Unsendable
