@@ -347,7 +347,7 @@ pub trait StoragePorts: Clock + Send + Sync {
     fn sinks(&self) -> &Self::Sinks;
 }
 
-/// The ports of dispatch.
+/// Everything that dispatch reaches outside of its process.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     /// See [`Self::subscriptions`].
     type Subscriptions: SubscriptionSource + Sync;
@@ -364,7 +364,7 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     fn table(&self) -> &Self::Table;
 }
 
-/// The ports of ingress.
+/// Everything that ingress reaches outside of its process.
 pub trait IngressPorts: Clock + Send + Sync {
     /// See [`Self::events`].
     type Events: PublishEvents + Sync;

@@ -47,7 +47,7 @@ pub(crate) struct Attempt<'d, 'p> {
     timeout_ms: u64,
 }
 
-/// The result of an attempt.
+/// What came back, before its secrets are hidden.
 pub(crate) struct AttemptResult<'a> {
     pub(crate) exchange: Exchange,
     late: Option<Late>,
