@@ -13,14 +13,10 @@ use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
 use delivery::time::brief;
-use delivery::time::duration::HOUR_MS;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
-/// A dead letter is stored under the hour its last attempt was due, and filtered by the time it
-/// was decided. A decision that came later than this is not found by its time.
-const DECISION_DELAY_MAX_MS: u64 = HOUR_MS;
 /// How much of a response is kept in memory and searched; blobs written by this system hold less.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
@@ -103,10 +99,8 @@ impl Filter {
 
     /// Whether a folder of this time range may hold a matching dead letter.
     pub(crate) fn may_match_within(&self, range: &Range<u64>) -> bool {
-        let since = self
-            .since_ms
-            .is_none_or(|since_ms| range.end.saturating_add(DECISION_DELAY_MAX_MS) > since_ms);
-        since && self.until_ms.is_none_or(|until_ms| range.start < until_ms)
+        self.since_ms.is_none_or(|since_ms| range.end > since_ms)
+            && self.until_ms.is_none_or(|until_ms| range.start < until_ms)
     }
 
     /// The one name that folders of this depth may have, as a segment of a key: namespace, topic,
@@ -119,7 +113,7 @@ impl Filter {
     /// Whether blobs have to be read to know which dead letters match.
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
-        // A folder is a whole hour, and of the time due, not of the decision.
+        // A folder is a whole hour.
         let times = self.since_ms.is_some() || self.until_ms.is_some();
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
@@ -133,17 +127,15 @@ fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(matches)
 }
 
-/// When it was decided that the event becomes a dead letter, as far as the blob says: at the end of
-/// the last attempt, else at its start, else at publication. One that was replayed to its sink was decided
-/// there: its key has the hour of that. No later than a date can say, whatever a blob says.
+/// When it was decided that the event becomes a dead letter. A blob that was written by others may not say it: then the end of the last
+/// attempt, else its start, else the publication. No later than a date can say, whatever a blob says.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
-    let at_sink = letter.sink.as_ref().filter(|_| letter.replay.is_some());
-    let last = at_sink.and_then(|sink| sink.history.last()).or_else(|| letter.history.last());
-    let end_of_last = last.map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
-    let at_ms = end_of_last.or(letter.last_attempt_ms).or(letter.published_ms);
+    let end_of_last =
+        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
+    let times = [letter.decided_ms, end_of_last, letter.last_attempt_ms, letter.published_ms];
     let latest_ms = u64::try_from(jiff::Timestamp::MAX.as_millisecond()).unwrap_or(u64::MAX);
-    at_ms.map(|at_ms| at_ms.min(latest_ms))
+    times.into_iter().flatten().next().map(|at_ms| at_ms.min(latest_ms))
 }
 
 /// The statuses of HTTP.
@@ -296,6 +288,8 @@ impl FromStr for TimeBound {
 
 #[cfg(test)]
 mod tests {
+    use delivery::time::duration::HOUR_MS;
+
     use super::*;
     use crate::samples::letter;
 
@@ -343,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn since_is_inclusive_until_is_not_and_folders_match_an_hour_longer() {
+    fn since_is_inclusive_and_until_is_not() {
         let letter = letter(1);
         let at_ms = decided_ms(&letter).unwrap();
         let since = |ms| Filter { since_ms: Some(ms), ..Filter::default() };
@@ -352,8 +346,8 @@ mod tests {
         assert!(!until(at_ms).matches(&letter) && until(at_ms + 1).matches(&letter));
         let hour = 10 * HOUR_MS..11 * HOUR_MS;
         assert!(
-            since(12 * HOUR_MS - 1).may_match_within(&hour)
-                && !since(12 * HOUR_MS).may_match_within(&hour)
+            since(11 * HOUR_MS - 1).may_match_within(&hour)
+                && !since(11 * HOUR_MS).may_match_within(&hour)
         );
         assert!(
             !until(10 * HOUR_MS).may_match_within(&hour)

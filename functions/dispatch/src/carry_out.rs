@@ -4,11 +4,10 @@ use adapters::telemetry;
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, End};
 use delivery::ports::{DispatchPorts, QueueName};
-use delivery::subscription::Subscription;
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use crate::destination::Answer;
+use crate::destination::{Answer, Passage};
 use crate::dispatch::Dispatch;
 use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Unfinished};
@@ -18,13 +17,14 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn carry_out(
         &self,
         refused: Vec<(InFlightDelivery, Answer)>,
-        subscription: &Subscription,
+        passage: &Passage,
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let (mut soon, mut leaving, mut slow) = (Vec::new(), Vec::new(), Vec::new());
-        let now_ms = self.ports.now_ms();
+        let (subscription, now_ms) = (&*passage.subscription, self.ports.now_ms());
         for (mut in_flight, answer) in refused {
+            passage.note_failing(&mut in_flight);
             match answer {
                 Answer::Open => soon.push(in_flight),
                 Answer::Wait { until_ms, why } => {

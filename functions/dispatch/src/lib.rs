@@ -31,6 +31,8 @@ mod slow_lane;
 mod table;
 mod waiting;
 
+use std::sync::Arc;
+
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::step::Group;
 use delivery::ports::{DispatchPorts, Late, Record, SubscriptionSource as _};
@@ -86,7 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         for wait in 0..=IN_PLACE_WAITS {
             let in_place_ms = if wait < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
             let Asked { due, refused } = self.destinations.ask(waiting, &mut passage, of).await;
-            waiting = self.carry_out(refused, &subscription, in_place_ms, of).await;
+            waiting = self.carry_out(refused, &passage, in_place_ms, of).await;
             if passage.leads_to_a_topic() {
                 self.forward_all(due, of).await;
             } else if !due.is_empty() {
@@ -122,11 +124,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         let attempt = self.attempts.begin(due, passage, of)?;
         let request = attempt.compose();
         let made = self.attempts.exchange(attempt, request, of).await?;
-        let is_urgent = passage.record_result(due, &made.exchange);
+        let subscription = Arc::clone(&passage.subscription);
+        let (exchange, late) = made.without_secrets(&subscription);
+        let is_urgent = passage.record_result(due, &exchange);
         if is_urgent {
             self.news.share_health(of).boxed().await;
         }
         self.destinations.report_results(passage, of).await;
-        Some(made.without_secrets(&passage.subscription))
+        Some((exchange, late))
     }
 }

@@ -87,6 +87,10 @@ impl<P: DispatchPorts> Exchange<P> {
             if state.findings.is_some() {
                 continue;
             }
+            if health.failing.is_some() || health.refusing.is_some() {
+                let known = state.last_failure.take();
+                state.last_failure = health.last_failure.clone().or(known);
+            }
             match health.failing {
                 Some(spell) => state.failures.adopt(spell, now_ms),
                 // Failures that are counted before a probation concern this process alone.

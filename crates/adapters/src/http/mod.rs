@@ -242,7 +242,10 @@ impl HttpSender {
             content_type: content_type.map(|value| header_text(value.as_bytes())),
             attributes: headers_with_prefix("ce-", &head.headers),
             webhook: headers_with_prefix("webhook-", &head.headers),
-            headers: if self.keeps_headers { all_headers(&head.headers) } else { Vec::new() },
+            headers: match self.keeps_headers || !head.status.is_success() {
+                true => all_headers(&head.headers),
+                false => Vec::new(),
+            },
             whole,
         }
     }

@@ -38,7 +38,7 @@ pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
     (letter.events_per_blob > 1 && is_blob).then(|| BlobKey {
         subscription: delivery.subscription.clone(),
         // The hour is part of the key, so letters of two hours cannot share a blob.
-        hour: moment::hour_folder(delivery.due_ms),
+        hour: moment::hour_folder(letter.decided_ms),
         store: store.clone(),
         format: *format,
         layout: *layout,
@@ -48,7 +48,7 @@ pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
 /// The key of a dead letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`,
 /// behind `prefix` if any.
 ///
-/// The hour is that in which the last attempt was due (before any attempt: of publication), in UTC.
+/// The hour is that of the decision, in UTC. It travels with the message.
 #[must_use]
 pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     shared_key(&[letter], prefix)
@@ -74,8 +74,8 @@ const RESERVED_FOLDERS: [(&str, &str); 2] =
 pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     let letters = deduplicated(letters);
     let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
-    let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } =
-        &letters[0].delivery;
+    let DeadLetter { delivery, decided_ms, .. } = letters[0];
+    let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = delivery;
     // A single letter keeps its own id, by which it is found.
     let guid = if ids.len() == 1 {
         *id
@@ -90,7 +90,7 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     }
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
-    format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*due_ms))
+    format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*decided_ms))
 }
 
 /// The bytes of the blob of dead letters with one [`blob_key`].

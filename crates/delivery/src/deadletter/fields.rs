@@ -10,7 +10,8 @@ use url::Url;
 
 use super::flat::{AROUND, ORIGINAL, ORIGINAL_BASE64, PUBLISHED};
 use crate::delivery::{
-    DeadLetter, DeliveryTarget, Entry, History, Returned, trace, truncated_detail,
+    DeadLetter, DeliveryTarget, Entry, FailingDestination, History, Returned, trace,
+    truncated_detail,
 };
 use crate::event::json::Object;
 use crate::event::{Event, Input};
@@ -103,15 +104,22 @@ impl BlobFields<'_> {
 
     /// Writes our own fields.
     pub(super) fn own(&self, object: &mut Object) {
-        let DeadLetter { delivery, reason, detail, destination, .. } = self.letter;
+        let DeadLetter { delivery, reason, detail, destination, decided_ms, .. } = self.letter;
         // The key does not show it where several letters share a blob.
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
+        object.text("decidedutc", &moment::rfc3339(*decided_ms));
         object.text("subscription", &delivery.subscription.to_string());
         self.status(object, "lasthttpstatuscode");
         object.optional("destination", destination.as_deref());
         response(object, delivery.last_response.as_deref());
+        if !delivery.last_headers.is_empty() {
+            object.raw("lastresponseheaders", Some(&headers(&delivery.last_headers)));
+        }
         object.raw("history", Some(&entries(&delivery.history)));
+        if let Some(failing) = &delivery.failing {
+            object.raw("destinationstate", Some(&destination_state(failing)));
+        }
         object.optional("traceparent", trace::of_delivery(delivery).map(|trace| trace.parent));
         object.optional("deadletterdetail", detail.as_deref());
         if let Some(replay) = &delivery.replay {
@@ -154,6 +162,22 @@ impl BlobFields<'_> {
         own.raw(PUBLISHED, published);
         object.text(LASTMILE, &own.finish());
     }
+}
+
+/// Names and values of headers, as a JSON list of pairs: a name may occur twice.
+fn headers(headers: &[(String, String)]) -> String {
+    serde_json::to_string(headers).unwrap_or_default()
+}
+
+/// What the destination did to others, as a JSON object.
+fn destination_state(failing: &FailingDestination) -> String {
+    let FailingDestination { since_ms, outcome, status, detail } = failing;
+    let mut object = Object::default();
+    object.text("since", &moment::rfc3339(*since_ms));
+    object.text("outcome", outcome);
+    object.optional("status", *status);
+    object.optional("detail", detail.as_deref());
+    object.finish()
 }
 
 /// The failed delivery to the sink, as a JSON object.

@@ -43,10 +43,13 @@ impl DeadLetter {
                 ..*letter
             };
         }
+        // These two say only that it failed too long: what the last attempt said is the cause.
+        let is_limit =
+            matches!(reason, Reason::TimeToLiveExceeded | Reason::MaxDeliveryAttemptsExceeded);
         Self {
+            detail: delivery.last_detail.clone().filter(|_| is_limit),
             delivery,
             reason: reason.into(),
-            detail: None,
             decided_ms,
             not_before_ms: decided_ms,
             store: Store::DefaultContainer,
@@ -76,8 +79,9 @@ impl DeadLetter {
     ) -> Self {
         let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
         // Its last attempt may have been before the file said so.
-        delivery.last_response =
-            delivery.last_response.filter(|_| policy.response == Response::Beginning);
+        if policy.response != Response::Beginning {
+            (delivery.last_response, delivery.last_headers) = (None, Vec::new());
+        }
         let format = policy.format.of(delivery.event.shape(), destination.schema);
         // An answer that is no event is the subscriber's fault.
         let is_reply = delivery.target == DeliveryTarget::Reply && reason != Reason::MalformedEvent;

@@ -10,6 +10,8 @@
 use uuid::Uuid;
 
 use super::addresses::Addresses;
+use super::deadletter::truncated_detail;
+use super::failing::FailingDestination;
 use super::history::{Entry, History};
 use super::hold::Hold;
 use super::origin::{Origin, id_of};
@@ -20,13 +22,18 @@ use super::returned::Returned;
 use super::store::Store;
 use super::word::Word;
 use crate::event::Event;
+use crate::event::json::escaped;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::{ReplyTo, Subscription};
 
 /// The most bytes of the last answer's body that are stored.
-pub const RESPONSE_KEPT_BYTES: usize = 1_024;
+pub const RESPONSE_KEPT_BYTES: usize = 4_096;
+/// The most headers of the last answer that are stored.
+const HEADERS_KEPT: usize = 32;
+/// The most bytes of these headers, as JSON.
+const HEADERS_KEPT_BYTES: usize = 4_096;
 
 /// The target of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -118,6 +125,12 @@ pub struct Delivery {
     /// The beginning of the last answer's body; `None` when the last attempt got no answer or succeeded,
     /// and where the subscription stores none.
     pub last_response: Option<Vec<u8>>,
+    /// The headers of the last answer, without credentials.
+    pub last_headers: Vec<(String, String)>,
+    /// What the outcome of the last attempt does not say, if it failed.
+    pub last_detail: Option<String>,
+    /// What its destination did to others while this one was put off; `None` after an attempt.
+    pub failing: Option<FailingDestination>,
     /// The trace of its record (W3C `traceparent`); the event may carry another one itself.
     pub traceparent: Option<String>,
     /// The dead letter that it replays, where its end is to be recorded.
@@ -205,6 +218,9 @@ impl Delivery {
             hold: Hold::default(),
             history: History::default(),
             last_response: None,
+            last_headers: Vec::new(),
+            last_detail: None,
+            failing: None,
             traceparent: None,
             replay: None,
         }
@@ -222,13 +238,31 @@ impl Delivery {
             exchange.status(),
             exchange.duration_ms,
         ));
-        let body = exchange.answer().map(|(_, body)| body);
-        let kept = body.filter(|_| {
-            exchange.outcome(policy) != Outcome::Success
-                && subscription.dead_letter.response == Response::Beginning
-        });
-        self.last_response = kept.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
+        (self.failing, self.last_detail, self.last_response) = (None, None, None);
+        self.last_headers = Vec::new();
+        if exchange.outcome(policy) == Outcome::Success {
+            return;
+        }
+        self.last_detail = exchange.detail.as_deref().map(truncated_detail);
+        if subscription.dead_letter.response == Response::Beginning {
+            let body = exchange.answer().map(|(_, body)| body);
+            self.last_response =
+                body.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
+            self.last_headers = kept_headers(exchange);
+        }
     }
+}
+
+/// The first headers of an answer, up to the limits.
+fn kept_headers(exchange: &Exchange) -> Vec<(String, String)> {
+    let headers = exchange.content.iter().flat_map(|content| &content.headers);
+    let mut bytes = 0;
+    let kept = headers.take(HEADERS_KEPT).take_while(|(name, value)| {
+        // Quotation marks, colon and comma count too.
+        bytes += escaped(name).len() + escaped(value).len() + 2;
+        bytes <= HEADERS_KEPT_BYTES
+    });
+    kept.cloned().collect()
 }
 
 #[cfg(test)]

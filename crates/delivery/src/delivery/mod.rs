@@ -9,6 +9,7 @@ mod addresses;
 mod deadletter;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod delivery;
+mod failing;
 pub mod health;
 mod history;
 mod hold;
@@ -26,6 +27,7 @@ mod word;
 pub use addresses::Addresses;
 pub(crate) use deadletter::truncated_detail;
 pub use delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
+pub use failing::FailingDestination;
 pub use history::{Entry, HISTORY_FIRST, HISTORY_LAST, History};
 pub use hold::Hold;
 pub(crate) use hold::is_zero;

@@ -19,14 +19,15 @@ use crate::subscription::{ReplyTo, Subscription};
 /// credential across the limit is recognised by more than its beginning.
 const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 
-/// Whether anything of an exchange may be kept: a detail, the body of a failure, a reply.
+/// Whether anything of an exchange may be kept: a detail, the body or the headers of a failure, a reply.
 #[must_use]
 pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     let has_body = exchange.answer().is_some_and(|(_, body)| !body.is_empty());
     let is_success = || exchange.outcome(&subscription.retry) == Outcome::Success;
+    let has_headers = exchange.content.as_ref().is_some_and(|of| !of.headers.is_empty());
     let has_attributes = exchange.content.as_ref().is_some_and(|of| !of.attributes.is_empty());
     let may_reply = subscription.reply.is_some() && (has_body || has_attributes);
-    exchange.detail.is_some() || may_reply || (has_body && !is_success())
+    exchange.detail.is_some() || may_reply || ((has_body || has_headers) && !is_success())
 }
 
 /// What one request sends as credentials.

@@ -52,6 +52,9 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         hold: delivery.hold,
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
+        last_headers: delivery.last_headers.clone(),
+        last_detail: delivery.last_detail.clone(),
+        failing: delivery.failing.clone(),
         traceparent: delivery.traceparent.clone(),
         replay: delivery.replay.as_ref().map(replay_v1),
     }
@@ -82,6 +85,9 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         hold: wire.hold,
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
+        last_headers: wire.last_headers,
+        last_detail: wire.last_detail,
+        failing: wire.failing,
         traceparent: wire.traceparent,
         // A name that cannot be one is left out: nothing is recorded then, and the event is delivered.
         replay: wire.replay.as_ref().and_then(replay_of),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::history::{EntryV1, LastV1};
-use crate::delivery::{Addresses, Hold, Origin, is_zero};
+use crate::delivery::{Addresses, FailingDestination, Hold, Origin, is_zero};
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::TopicName;
@@ -57,6 +57,12 @@ pub(super) struct DeliveryV1 {
     pub(super) history: Vec<EntryV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<LastV1>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) last_headers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last_detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failing: Option<FailingDestination>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use delivery::delivery::DeliveryTarget;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::adaptive::AdaptiveLimit;
 use delivery::delivery::health::probation::Failures;
 use delivery::delivery::health::retry_after::RequestedWait;
 use delivery::delivery::health::shared::Findings;
 use delivery::delivery::health::slow::Slowness;
+use delivery::delivery::{DeliveryTarget, FailingDestination};
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription, addressed};
@@ -61,6 +61,8 @@ pub(crate) struct State {
     pub(crate) adaptive: AdaptiveLimit,
     /// The recovery from an outage, and the unreported results.
     pub(crate) recovering: Option<Report>,
+    /// The last failure since the last success, of this process or another one.
+    pub(crate) last_failure: Option<FailingDestination>,
     /// Findings that other processes do not have yet.
     pub(crate) findings: Option<Findings>,
     /// Time of the last publication of its row of failures.

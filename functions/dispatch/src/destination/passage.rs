@@ -115,6 +115,16 @@ impl Passage {
         self.in_flight = None;
     }
 
+    /// Notes in a delivery that is put off, or ends, what the destination does to others.
+    pub(crate) fn note_failing(&self, in_flight: &mut InFlightDelivery) {
+        let state = self.destination.state();
+        if let Some(failing) = &state.last_failure
+            && state.failures.is_failing()
+        {
+            in_flight.delivery.failing = Some(failing.clone());
+        }
+    }
+
     pub(super) fn take_has_waited(&mut self) -> bool {
         std::mem::take(&mut self.has_waited)
     }

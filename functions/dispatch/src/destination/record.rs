@@ -1,6 +1,7 @@
 //! Records the results of attempts in the health of their destination.
 
 use adapters::telemetry;
+use delivery::delivery::FailingDestination;
 use delivery::delivery::health::Finding;
 use delivery::delivery::health::shared::{Attempted, ROW_MS, Row};
 use delivery::delivery::outcome::{Exchange, Outcome, TransportResult, requested_wait_ms};
@@ -41,6 +42,8 @@ impl Passage {
         if outcome == Outcome::Success && !is_slow && state.is_quiet(exchange.ended_ms()) {
             return false;
         }
+        let last_failure = FailingDestination::after(state.last_failure.take(), exchange, outcome);
+        state.last_failure.clone_from(&last_failure);
         self.destination.note_load(&mut state, subscription, exchange);
         let wait_ms = requested_wait_ms(&subscription.retry, exchange);
         state.requested_wait.note(exchange.ended_ms(), wait_ms);
@@ -52,6 +55,7 @@ impl Passage {
             findings.ceiling = found.ceiling.or(findings.ceiling);
             findings.row = found.row.or(findings.row);
             findings.slow = found.slow.map(|it| (it, at_ms)).or(findings.slow);
+            findings.last_failure = last_failure;
             // A subscription disables its own destination only, and no other address.
             if self.is_own {
                 findings.disable = subscription.destination.disable;

@@ -1,7 +1,7 @@
 //! `lastmile deadletters tail`: dead letters as they are stored, until Ctrl-C.
 //!
-//! A dead letter is stored under the hour its last attempt was due, so only the last hours are
-//! listed again and again. One that storage refused for longer than that is found by `list`.
+//! A dead letter is stored under the hour of its decision, so only the last hours are listed again and again. One that storage
+//! refused for longer than that is found by `list`.
 
 use std::collections::HashSet;
 use std::process::ExitCode;

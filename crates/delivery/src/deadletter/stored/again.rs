@@ -130,6 +130,8 @@ impl StoredDeadLetter {
             target: if self.is_reply { DeliveryTarget::Reply } else { DeliveryTarget::Destination },
             history: history(&self.history, self.omitted),
             last_response: self.last_response.as_deref().map(bytes),
+            last_headers: self.last_headers.clone(),
+            failing: self.failing.clone(),
             ..again.clone()
         };
         let is_mapped = delivery.event.shape() == Shape::Custom;

@@ -6,8 +6,8 @@
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use crate::delivery::Addresses;
 use crate::delivery::replay::Replay;
+use crate::delivery::{Addresses, FailingDestination};
 use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
@@ -53,12 +53,18 @@ pub struct StoredDeadLetter {
     pub attempts: u32,
     /// When it was published.
     pub published_ms: Option<u64>,
+    /// When it was decided that the event becomes a dead letter.
+    pub decided_ms: Option<u64>,
     /// Start of the last attempt.
     pub last_attempt_ms: Option<u64>,
     /// Where it was to go.
     pub destination: Option<String>,
     /// The last answer's body: text, or `base64:` and the encoded bytes.
     pub last_response: Option<String>,
+    /// The headers of the last answer.
+    pub last_headers: Vec<(String, String)>,
+    /// What its destination did to others while it was put off.
+    pub failing: Option<FailingDestination>,
     /// Its attempts, oldest first, without those left out.
     pub history: Vec<StoredAttempt>,
     /// How many attempts were left out of the history.

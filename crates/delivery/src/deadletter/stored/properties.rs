@@ -19,7 +19,7 @@ use crate::deadletter::{
 };
 use crate::delivery::outcome::Outcome;
 use crate::delivery::replay::Replay;
-use crate::delivery::{Addresses, DeliveryTarget};
+use crate::delivery::{Addresses, DeliveryTarget, FailingDestination};
 use crate::event::path::scalar;
 use crate::event::{Event, Input, Members, Shape};
 use crate::subscription::dead_letter_format::{Format, Layout};
@@ -147,9 +147,12 @@ impl<'a> Properties<'a> {
                 .number(&["deliveryattempts", "deliveryAttempts", "errorretry"])
                 .unwrap_or(0),
             published_ms: self.moment(&["publishutc", "publishTime", "publishtime"]),
+            decided_ms: self.moment(&["decidedutc"]),
             last_attempt_ms: self.moment(&at).or_else(|| newest.map(|attempt| attempt.at_ms)),
             destination: self.first(&["destination", "errorsubscriberuri"]),
             last_response: self.last_response(),
+            last_headers: self.last_headers(),
+            failing: self.failing(),
             detail: self.first(&["deadletterdetail"]),
             sink_error: self.first(&["sinkerror"]),
             sink: self.sink(),
@@ -185,6 +188,22 @@ impl<'a> Properties<'a> {
         self.first(&["lastresponse"])
             .or_else(base64)
             .or_else(|| self.of_knative("knativeerrordata"))
+    }
+
+    fn last_headers(&self) -> Vec<(String, String)> {
+        let raw = self.own.get("lastresponseheaders");
+        raw.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default()
+    }
+
+    /// What the destination did to others.
+    fn failing(&self) -> Option<FailingDestination> {
+        let state = Properties::of_object(self.own.get("destinationstate")?).ok()?;
+        Some(FailingDestination {
+            since_ms: state.moment(&["since"])?,
+            outcome: state.first(&["outcome"])?,
+            status: state.number(&["status"]),
+            detail: state.first(&["detail"]),
+        })
     }
 
     /// The addresses of the Knative format. What failed before a sink did is only known without its query.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DestinationKey;
 use super::shared::{DestinationState, Document, Spell, VERSION};
+use crate::delivery::FailingDestination;
 use crate::subscription::Disabled;
 use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
@@ -60,7 +61,7 @@ pub enum Subject {
 }
 
 /// The health of a destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// The destination with this health.
     pub destination: DestinationKey,
@@ -73,6 +74,9 @@ pub struct Health {
     /// The spell in which all of its attempts fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
+    /// The last failure, while it is failing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FailingDestination>,
     /// The end of its last outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
@@ -118,8 +122,17 @@ impl News {
         let (failing, slow, refusing) = (state.failing, state.slow, state.refusing);
         let (ended_ms, ceiling) = (state.ended_ms, state.ceiling);
         let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
+        let last_failure = state.last_failure.clone();
         let subjects = [
-            Subject::Health(Health { destination, failing, slow, refusing, ended_ms, ceiling }),
+            Subject::Health(Health {
+                destination,
+                failing,
+                slow,
+                refusing,
+                last_failure,
+                ended_ms,
+                ceiling,
+            }),
             Subject::Switch { destination, disabled },
         ];
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
@@ -181,8 +194,9 @@ impl FromIterator<News> for AllNews {
             all.namespaces.insert(namespace.clone());
             match subject {
                 Subject::Health(health) => {
+                    let destination = health.destination;
                     let new = (at_ms, namespace, health);
-                    let known = all.health.entry(health.destination).or_insert_with(|| new.clone());
+                    let known = all.health.entry(destination).or_insert_with(|| new.clone());
                     if at_ms > known.0 {
                         *known = new;
                     }
@@ -204,8 +218,8 @@ impl FromIterator<News> for AllNews {
 
 impl AllNews {
     /// The newest health of each destination, with its namespace.
-    pub fn health(&self) -> impl Iterator<Item = (&str, Health)> {
-        self.health.values().map(|(_, namespace, health)| (namespace.as_str(), *health))
+    pub fn health(&self) -> impl Iterator<Item = (&str, &Health)> {
+        self.health.values().map(|(_, namespace, health)| (namespace.as_str(), health))
     }
 
     /// The destinations that are disabled.
@@ -227,7 +241,7 @@ impl AllNews {
 
     /// The destinations that are failing, slow or disabled.
     pub fn unhealthy(&self) -> impl Iterator<Item = DestinationKey> {
-        let health = self.health().map(|(_, health)| health).filter(Health::is_unhealthy);
+        let health = self.health().map(|(_, health)| health).filter(|of| of.is_unhealthy());
         let health = health.map(|health| health.destination);
         let keys: BTreeSet<_> = health.chain(self.disabled.keys().copied()).collect();
         keys.into_iter()

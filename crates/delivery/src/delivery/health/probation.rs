@@ -157,6 +157,12 @@ impl Failures {
         self.probation.is_some()
     }
 
+    /// True if it is on probation, or at least ten failed in a row.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.is_on_probation() || self.in_a_row >= FAILURES
+    }
+
     /// Time of the first failure in a row, if at least ten failed.
     #[must_use]
     pub fn all_failed_since_ms(&self) -> Option<u64> {

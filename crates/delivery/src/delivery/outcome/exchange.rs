@@ -50,7 +50,7 @@ pub struct Content {
     pub attributes: Vec<(String, String)>,
     /// The `webhook-*` headers, by name without `webhook-`: what the answer to a handshake allows.
     pub webhook: Vec<(String, String)>,
-    /// Every header, for a person who watches; empty unless the sender was asked for them.
+    /// Every header of an answer that is no 2xx; of others only if the sender was asked for them.
     pub headers: Vec<(String, String)>,
     /// Whether the whole body was read.
     pub whole: bool,

@@ -39,6 +39,10 @@ impl DestinationState {
         }
         state.merge_slow(*slow);
         state.merge_row(findings.row);
+        state.last_failure = match state.is_failing() {
+            true => findings.last_failure.clone().or(state.last_failure),
+            false => None,
+        };
         for attempt in attempts {
             if !state.attempts.contains(attempt) {
                 state.attempts.push(attempt.clone());
@@ -71,7 +75,7 @@ impl DestinationState {
     pub fn enabled(self, now_ms: u64) -> Self {
         let forget = |state: &mut Self| {
             (state.disabled, state.failing, state.probe_until_ms) = Default::default();
-            (state.slow, state.refusing) = (None, None);
+            (state.slow, state.refusing, state.last_failure) = (None, None, None);
         };
         self.changed(forget, now_ms)
     }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::delivery::FailingDestination;
 use crate::delivery::health::Finding;
 use crate::delivery::outcome::Outcome;
 use crate::subscription::Disable;
@@ -71,6 +72,8 @@ pub struct Findings {
     pub is_unprobed: bool,
     /// The change of its slowness, and the time of the finding.
     pub slow: Option<(Finding, u64)>,
+    /// The last failure, while it is failing.
+    pub last_failure: Option<FailingDestination>,
     /// The attempts that caused the findings.
     pub attempts: Vec<Attempted>,
     /// The setting of its subscription that disables it, if it fails for too long.
@@ -89,7 +92,7 @@ impl Findings {
     /// No findings about this destination yet.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
-        let (failing, ceiling, row, slow, attempts, disable) = Default::default();
+        let (failing, ceiling, row, slow, attempts, disable, last_failure) = Default::default();
         let (is_unprobed, notifies) = (false, false);
         Self {
             destination,
@@ -99,6 +102,7 @@ impl Findings {
             row,
             is_unprobed,
             slow,
+            last_failure,
             attempts,
             disable,
             notifies,
@@ -118,6 +122,9 @@ impl Findings {
         self.slow = self.slow.or(earlier.slow);
         self.row = self.row.or(earlier.row);
         self.ceiling = self.ceiling.or(earlier.ceiling);
+        if self.failing.is_none() {
+            self.last_failure = self.last_failure.take().or(earlier.last_failure);
+        }
         self.is_unprobed |= earlier.is_unprobed && self.failing.is_none();
         std::mem::swap(&mut self.attempts, &mut earlier.attempts);
         earlier.attempts.into_iter().for_each(|attempt| self.add_attempt(attempt));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::document::{Document, VERSION};
 use super::findings::{Attempted, namespace_of};
 use super::spell::Spell;
+use crate::delivery::FailingDestination;
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::subscription::Disabled;
 use crate::time::duration::DAY_MS;
@@ -39,6 +40,9 @@ pub struct DestinationState {
     /// The spell in which all of its attempts fail, at least ten. Failures that concern the events begin no probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
+    /// The last failure, while it is failing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FailingDestination>,
     /// The end of its last outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
@@ -105,7 +109,7 @@ impl DestinationState {
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
         let (failing, refusing, ended_ms, ceiling, probe_until_ms) = Default::default();
-        let (slow, disabled) = Default::default();
+        let (slow, disabled, last_failure) = Default::default();
         let (destination, subscription) = (destination.to_owned(), subscription.to_owned());
         let (attempts, notices) = Default::default();
         Self {
@@ -114,6 +118,7 @@ impl DestinationState {
             subscription,
             failing,
             refusing,
+            last_failure,
             ended_ms,
             ceiling,
             probe_until_ms,
