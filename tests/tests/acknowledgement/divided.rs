@@ -104,7 +104,7 @@ fn a_divided_record_is_delivered_as_if_it_had_not_been_divided() {
 #[test]
 fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
     for (count, subscribers, requests, parts) in
-        [(1, 10, 10, 0), (1, 11, 0, 2), (2, 11, 0, 3), (5, 2, 10, 0), (11, 1, 0, 2)]
+        [(1, 10, 10, 0), (1, 11, 0, 2), (2, 11, 0, 2), (5, 2, 10, 0), (11, 1, 0, 2)]
     {
         let ports = FakePorts::new(subscriptions(subscribers));
         dispatch(&ports, &[events(count)], ENDS_MS);
@@ -138,15 +138,10 @@ fn a_part_carries_all_that_is_known_of_its_record() {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     let whole = Record { group, traceparent, ..events(12) };
     dispatch(&ports, std::slice::from_ref(&whole), ENDS_MS);
-    // The whole record for each subscription, and then its events.
-    let of_each = ports.sent();
-    assert_eq!(first_of_parts(&ports), [0, 0]);
-    assert!(of_each.iter().all(|(_, part)| part.body == whole.body));
-    dispatch(&ports, &[received(0, &of_each[0])], ENDS_MS);
-    let parts = ports.sent_after(2);
-    assert_eq!(first_of_parts(&ports), [0, 0, 0, 10]);
+    let sent = ports.sent();
+    assert_eq!(first_of_parts(&ports), [0, 5, 10]);
     let of_whole = whole.as_publication();
-    for (_, part) in of_each.iter().chain(&parts) {
+    for (_, part) in &sent {
         let publication = publication(part);
         assert_eq!(
             (&publication.message, publication.published_ms, &publication.topic),
@@ -157,7 +152,7 @@ fn a_part_carries_all_that_is_known_of_its_record() {
             (&of_whole.group, &of_whole.traceparent, 0)
         );
     }
-    assert_eq!(parts[1].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
+    assert_eq!(sent[2].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
 }
 
 #[test]
@@ -416,15 +411,6 @@ fn events_that_nobody_wants_are_bounded_and_acknowledged() {
 }
 
 #[test]
-fn a_record_of_thousands_of_elements_is_first_divided_into_elements() {
-    for (elements, firsts) in [(5_000, vec![0, 0]), (5_001, vec![0, 5_000])] {
-        let ports = FakePorts::new(subscriptions(2));
-        dispatch(&ports, &[events(elements)], ENDS_MS);
-        assert_eq!(first_of_parts(&ports), firsts, "{elements}");
-    }
-}
-
-#[test]
 fn with_more_deliveries_than_are_counted_nothing_is_missed() {
     // 700 events for thirty subscriptions, then one for another subscription, and one for none.
     let of_type = |number: usize, kind: &str| event(number).replace(r#""t""#, &format!("{kind:?}"));
@@ -446,6 +432,41 @@ fn with_more_deliveries_than_are_counted_nothing_is_missed() {
     expected.push(("https://z.example.com/".to_owned(), of_type(700, "rare")));
     expected.sort();
     assert_eq!(posts(&ports), expected);
+}
+
+#[test]
+fn events_that_each_want_another_subscription_become_few_parts() {
+    let tenants = 1_500;
+    let of_tenant = |number: usize| event(number).replace(r#""t""#, &format!("\"k{number}\""));
+    let only = |number: usize| {
+        let mut only = subscription(&format!("shop/orders/s{number}"));
+        let value = format!("k{number}");
+        only.filter = Filter::Exact { name: "type".to_owned(), value };
+        only
+    };
+    let ports = FakePorts::new(catalogue_of((0..tenants).map(only)));
+    let events: Vec<String> = (0..tenants).map(of_tenant).collect();
+    run_out(&ports, record("m1", &format!("[{}]", events.join(","))));
+    assert_eq!(ports.posts().len(), tenants);
+    let parts: Vec<_> = ports.sent().into_iter().map(|(_, part)| part.body.len()).collect();
+    // Each event is in a part, and perhaps in a part of that.
+    let bytes: usize = parts.iter().sum();
+    assert!(parts.len() <= 2 * PARTS_MAX && bytes < 300_000, "{} parts, {bytes}", parts.len());
+}
+
+#[test]
+fn a_batch_stays_together_beside_a_body_that_fits_no_range_of_subscriptions() {
+    let both = [batching("shop/orders/s0", 1_000), subscription("shop/orders/s1")];
+    let ports = FakePorts::new(catalogue_of(both));
+    let pad = (MESSAGE_MAX_BYTES - 100) / 900 - event(100).len() - 13;
+    let padded =
+        |number: usize| event(number).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
+    let events: Vec<String> = (0..900).map(padded).collect();
+    let body = format!("[{}]", events.join(","));
+    assert!(body.len() <= MESSAGE_MAX_BYTES && body.len() > MESSAGE_MAX_BYTES - 20_000);
+    let body = format!("{}{body}", " ".repeat(MESSAGE_MAX_BYTES - body.len()));
+    run_out(&ports, record("m1", &body));
+    assert_eq!(batch_sizes(&ports, "s0"), [450, 450]);
 }
 
 #[test]

@@ -4,24 +4,28 @@
 //! runs in place or is divided again. The ids of deliveries are those of the undivided record. A record becomes about a hundred parts
 //! at most, so a redelivery repeats no more than those.
 //!
-//! There is one way: **while several subscriptions match, divide the subscriptions; else divide the elements.** So all events of a
-//! subscription stay together until it is the only one, and its batches are full.
-//!
-//! For example, twelve events match the subscriptions a and b:
+//! There is one way: **divide the elements; divide the subscriptions only if there is one element, or if a batch would be torn.** A part
+//! with some elements is for all subscriptions, so it carries each element once, and it knows whether none matches. A part with some
+//! subscriptions carries all elements.
 //!
 //! ```text
-//! 12 events for all           24 requests, 10 run in place, a and b match
-//! ├─ 12 events for ..b        12 requests, only a matches: every ten events become a part
-//! │  ├─ events  0..10 for ..b 10 requests, run in place
-//! │  └─ events 10..12 for ..b  2 requests, run in place
-//! └─ 12 events for b..        the same
+//! 12 events for a and b               24 requests, 10 run in place
+//! ├─ events  0..5                     10 requests, run in place
+//! ├─ events  5..10                    10 requests, run in place
+//! └─ events 10..12                     4 requests, run in place
+//!
+//! 25 events for a, b and c, b batches 51 requests
+//! ├─ 25 events for ..b                25 requests: divided into 10, 10 and 5 events
+//! ├─ 25 events for b..c                1 request, runs in place
+//! └─ 25 events for c..                25 requests: divided into 10, 10 and 5 events
 //! ```
 //!
-//! A range of subscriptions has at most ten requests, or one subscription with more. More than 100 ranges are merged: one event for
-//! 2,500 subscriptions becomes three parts. There are four exceptions, and each is an acceptance test, like the example (`divided.rs`):
+//! One event for 2,500 subscriptions becomes three parts with at most 1,000 of them, and each of these parts of ten. There are four
+//! exceptions, and each is an acceptance test, like the examples (`divided.rs`):
 //!
-//! - Several subscriptions match more than 5,000 elements: they are divided into 5,000 elements first, where a batch may be cut.
-//! - The body does not fit into a message beside a range of subscriptions: the elements are divided.
+//! - More than 5,000 elements, several subscriptions, and one of them batches: the elements are divided into 5,000 first, where a batch
+//!   may be torn.
+//! - The body does not fit into a message beside a range of subscriptions: the elements are halved.
 //! - A part of several elements does not fit: it is halved.
 //! - A part of one element does not fit: it runs in place.
 
@@ -44,12 +48,11 @@ pub const PARTS_MAX: usize = 100;
 /// Maximum number of deliveries of one record in place, and of events that nothing matches: the largest batch (5,000), and the 1,000
 /// events before it.
 const EVENTS_IN_PLACE: usize = 6_000;
-/// With more events than these no further request begins.
+/// With more deliveries than these no further request begins.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
 /// Maximum number of elements that are matched before a record is divided.
 const MATCHED_TOGETHER: usize = 5_000;
-/// Maximum number of deliveries that are counted while matching. Of later elements only those without a match are noted, because a part
-/// counts its deliveries again.
+/// Maximum number of deliveries that are counted while matching. A part counts its deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
 /// What runs in place: elements are added until one is too many.
@@ -57,7 +60,9 @@ const COUNTED_MAX: usize = 20_000;
 struct InPlace {
     grouping: Grouping,
     letters: usize,
+    /// Deliveries, and events that nothing matches.
     events: usize,
+    deliveries: usize,
 }
 
 impl InPlace {
@@ -73,7 +78,8 @@ impl InPlace {
             }
         }
         let begins_one = self.requests() > requests;
-        let is_late = self.events > EVENTS_BEFORE_A_REQUEST;
+        let is_late = self.deliveries > EVENTS_BEFORE_A_REQUEST;
+        self.deliveries += items.len();
         self.events += items.len().max(1);
         self.requests() <= REQUESTS_IN_PLACE
             && self.events <= EVENTS_IN_PLACE
@@ -145,18 +151,20 @@ struct Division<'a> {
 impl Division<'_> {
     /// Divides the record. `in_place` is the number of its first elements that would run in place together.
     fn divide(&mut self, in_place: usize) {
-        let Matched { names, unmatched } = self.matched();
-        if names.len() <= 1 {
+        let matched = self.matched();
+        if matched.names.len() <= 1 || !(matched.has_batches || self.elements.len() == 1) {
             return self.divide_elements(in_place);
         }
         if self.elements.len() > MATCHED_TOGETHER {
             return self.divide_elements(MATCHED_TOGETHER);
         }
-        let ranges = ranges_between(self.published.names(), cuts(&names));
+        let is_one = self.elements.len() == 1;
+        let ranges = ranges_between(self.published.names(), cuts(&matched.names, is_one));
         let parts: Vec<Message> = for_names(self.published, self.elements, ranges).collect();
         if !parts.iter().all(Message::fits) {
-            return self.divide_elements(in_place);
+            return self.divide_elements(self.elements.len().div_ceil(2));
         }
+        let unmatched = matched.unmatched;
         parts.into_iter().for_each(|part| self.send(part));
         // A part has only some subscriptions, so it cannot tell that no subscription matches an element.
         unmatched.into_iter().for_each(|index| self.run_in_place(index));
@@ -207,17 +215,24 @@ impl Division<'_> {
                 matched.unmatched.push(index);
             }
             if counted > COUNTED_MAX {
-                continue;
+                if matched.has_batches {
+                    continue;
+                }
+                break;
             }
             for subscription in subscriptions {
                 counted += 1;
                 let requests = matched.names.entry(&subscription.name.name).or_default();
                 if subscription.batch.is_none() {
                     requests.single += 1;
-                } else if requests.count() <= REQUESTS_IN_PLACE {
-                    // Whether there are more than run in place is all that counts.
+                    continue;
+                }
+                matched.has_batches = true;
+                // Whether there are more than run in place is all that counts.
+                if requests.count() <= REQUESTS_IN_PLACE {
                     let delivery = self.published.delivery(index, &event, subscription);
-                    requests.batched.place(subscription, &delivery, self.published.grouped_at_ms());
+                    let now_ms = self.published.grouped_at_ms();
+                    requests.batched.place(subscription, &delivery, now_ms);
                 }
             }
         }
@@ -230,6 +245,8 @@ impl Division<'_> {
 struct Matched<'a> {
     /// By the name of the subscription.
     names: BTreeMap<&'a str, Requests>,
+    /// One of them batches.
+    has_batches: bool,
     /// The elements that none matches.
     unmatched: Vec<usize>,
 }
@@ -248,15 +265,20 @@ impl Requests {
     }
 }
 
-/// The names at which ranges begin, so that the requests of each run in place.
-fn cuts<'a>(names: &BTreeMap<&'a str, Requests>) -> Vec<&'a str> {
-    let (mut cuts, mut requests) = (Vec::new(), 0);
+/// The names at which ranges begin. The requests of a range run in place. A range without batches may have more if there are several
+/// elements: then these are divided later.
+fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'a str> {
+    let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
     for (name, of) in names {
-        if requests > 0 && requests + of.count() > REQUESTS_IN_PLACE {
+        let of_batches = of.batched.count() > 0;
+        let must_fit = is_one_element || batches || of_batches;
+        let joins = !must_fit || requests + of.count() <= REQUESTS_IN_PLACE;
+        if requests > 0 && !joins {
             cuts.push(*name);
-            requests = 0;
+            (requests, batches) = (0, false);
         }
         requests += of.count();
+        batches |= of_batches;
     }
     if cuts.is_empty() {
         // Few requests with very many events.
@@ -277,25 +299,65 @@ fn step(count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use delivery::delivery::{Delivery, Origin};
+    use delivery::event::{Event, Input};
+    use delivery::subscription::Subscription;
+    use delivery::subscription::name::SubscriptionName;
+    use delivery::subscription::profile::Dialect;
+
     use super::*;
 
-    /// The cuts between names with so many requests.
-    fn cuts_of(names: &[(&'static str, usize)]) -> Vec<&'static str> {
-        let of = |single: usize| Requests { single, ..Requests::default() };
-        cuts(&names.iter().map(|(name, requests)| (*name, of(*requests))).collect())
+    /// A subscription with so many requests, which batches or not.
+    fn of(requests: usize, batches: bool) -> Requests {
+        let url = "https://example.com/".parse().unwrap();
+        let name: SubscriptionName = "n/t/s".parse().unwrap();
+        let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
+        let event = Event::recall(&"{}".into(), Input::Auto);
+        let origin = Origin { message: "m1".to_owned(), index: 0 };
+        let delivery = Delivery::new(event, name, origin, 0);
+        let mut of = Requests::default();
+        match batches {
+            true => (0..requests).for_each(|_| _ = of.batched.place(&subscription, &delivery, 0)),
+            false => of.single = requests,
+        }
+        of
+    }
+
+    /// The cuts between these names of one element, or of several.
+    fn cuts_of(names: &[(&'static str, usize, bool)], is_one_element: bool) -> Vec<&'static str> {
+        let names = names.iter().map(|(name, requests, batches)| (*name, of(*requests, *batches)));
+        cuts(&names.collect(), is_one_element)
     }
 
     #[test]
     fn as_many_names_stay_together_as_have_ten_requests() {
-        assert_eq!(cuts_of(&[("a", 4), ("b", 6), ("c", 1), ("d", 9)]), ["c"]);
-        // The first one is never cut off from nothing.
-        assert_eq!(cuts_of(&[("a", 11), ("b", 10), ("c", 1)]), ["b", "c"]);
+        for batches in [true, false] {
+            let names = [("a", 4), ("b", 6), ("c", 1), ("d", 9)];
+            assert_eq!(cuts_of(&names.map(|(name, of)| (name, of, batches)), !batches), ["c"]);
+            // The first one is never cut off from nothing.
+            let names = [("a", 11), ("b", 10), ("c", 1)].map(|(name, of)| (name, of, batches));
+            assert_eq!(cuts_of(&names, !batches), ["b", "c"]);
+        }
+    }
+
+    #[test]
+    fn more_stay_together_where_their_elements_are_divided_later_and_none_of_them_batches() {
+        let single = [("a", 50, false), ("b", 50, false), ("c", 50, false)];
+        let names = [&single[..], &[("d", 5, true), ("e", 5, false)]].concat();
+        assert_eq!(cuts_of(&names, false), ["d"]);
+        // Neither before nor behind a batch.
+        let single = [("b", 50, false), ("c", 50, false), ("d", 50, false)];
+        let names = [&[("a", 1, true)], &single[..]].concat();
+        assert_eq!(cuts_of(&names, false), ["b"]);
     }
 
     #[test]
     fn few_requests_with_very_many_events_are_cut_in_the_middle() {
-        assert_eq!(cuts_of(&[("a", 2), ("b", 2), ("c", 2), ("d", 2)]), ["c"]);
-        assert_eq!(cuts_of(&[("a", 2), ("b", 2)]), ["b"]);
+        let four = ["a", "b", "c", "d"].map(|name| (name, 2, true));
+        assert_eq!(cuts_of(&four, false), ["c"]);
+        assert_eq!(cuts_of(&four[..2], false), ["b"]);
     }
 
     #[test]

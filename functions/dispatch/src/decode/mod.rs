@@ -349,7 +349,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let two = SUBSCRIPTIONS
             .replace("audit.example.com/'}", &format!("audit.example.com/'}}, {wants}"));
         let batching = two.replacen(wants, &format!("{wants}, batch: {{maxEvents: 1000}}"), 1);
-        // With 12,000 wanted ones, more deliveries match than are counted.
+        // With 6,000 wanted ones on each side, more deliveries match than are counted.
         for (text, wanted) in
             [(&two, 2), (&two, 40), (&batching, 40), (&batching, 2_400), (&two, 6_000)]
         {
