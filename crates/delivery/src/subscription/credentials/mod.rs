@@ -41,7 +41,7 @@ pub const CREDENTIALS_MAX: usize = 100;
 const CERTAIN_MIN_BYTES: usize = 8;
 /// A text is searched in two encodings on top of each other up to this length; a longer one, which only a
 /// reply is, in one.
-const NESTED_MAX_BYTES: usize = 4 * 1_024;
+const NESTED_MAX_BYTES: usize = 16 * 1_024;
 
 /// Last words of the names of headers that hold credentials, wherever their values come from.
 const LAST_WORDS: [&str; 15] = [
