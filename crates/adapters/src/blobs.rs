@@ -4,7 +4,7 @@
 //! and the errors are those of the port.
 
 use aws_sdk_s3::Client;
-use delivery::ports::{PutBlob, PutError};
+use delivery::ports::{BlobTag, PutBlob, PutError};
 
 use crate::storage::{Storage, StorageError};
 
@@ -13,9 +13,15 @@ use crate::storage::{Storage, StorageError};
 pub struct S3Blobs(pub Client);
 
 impl PutBlob for S3Blobs {
-    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+    async fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        bytes: Vec<u8>,
+        tag: Option<BlobTag>,
+    ) -> Result<(), PutError> {
         let storage = Storage::bucket(self.0.clone(), bucket);
-        match storage.put_if_absent(key, bytes).await {
+        match storage.put_if_absent(key, bytes, tag.map(tagging)).await {
             Ok(_) => Ok(()),
             Err(error @ (StorageError::NoSuchBucket(_) | StorageError::Refused(_))) => {
                 Err(PutError::Permanent(error.to_string()))
@@ -26,5 +32,14 @@ impl PutBlob for S3Blobs {
                 | StorageError::TooLarge { .. }),
             ) => Err(PutError::Unavailable(error.to_string())),
         }
+    }
+}
+
+/// The tag as a query, as the lifecycle rules of `template.yaml` have it.
+#[must_use]
+pub const fn tagging(tag: BlobTag) -> &'static str {
+    match tag {
+        BlobTag::DeadLetter => "kind=dead-letter",
+        BlobTag::SetAside => "kind=set-aside",
     }
 }

@@ -7,7 +7,7 @@
 use delivery::deadletter::blob;
 use delivery::delivery::DeadLetter;
 use delivery::machine::storing::{StoreTarget, fallback, first_target};
-use delivery::ports::{PutBlob as _, PutError, PutMessage as _, StoragePorts};
+use delivery::ports::{BlobTag, PutBlob as _, PutError, PutMessage as _, StoragePorts};
 use delivery::subscription::sink::Container;
 
 use crate::telemetry;
@@ -35,10 +35,10 @@ pub async fn store(
 ) -> Result<Option<BlobLocation>, PutError> {
     // Those that share a blob are stored in the same place, so the first decides.
     let Some(first) = dead_letters.first() else { return Ok(None) };
-    match put(ports, &first_target(&first.store, default), dead_letters).await {
+    match put(ports, &first_target(&first.store, default), default, dead_letters).await {
         // Only a permanent refusal: what is unavailable is retried in its own place.
         Err(PutError::Permanent(problem)) => match fallback(&first.store, default, &problem) {
-            Some(target) => put(ports, &target, dead_letters).await,
+            Some(target) => put(ports, &target, default, dead_letters).await,
             None => Err(PutError::Permanent(problem)),
         },
         result => result,
@@ -48,6 +48,7 @@ pub async fn store(
 async fn put(
     ports: &impl StoragePorts,
     target: &StoreTarget<'_>,
+    default: &Container,
     dead_letters: &[&DeadLetter],
 ) -> Result<Option<BlobLocation>, PutError> {
     match target {
@@ -63,11 +64,20 @@ async fn put(
         StoreTarget::Container { container, sink_error } => {
             let key = blob::shared_key(dead_letters, &container.prefix);
             let bytes = blob::shared_bytes(dead_letters, sink_error.as_deref());
-            ports.blobs().put(&container.bucket, &key, bytes).await?;
+            // Others may not allow tags, and have rules of their own.
+            let tag = (container.bucket == default.bucket).then(|| tag_of(dead_letters));
+            ports.blobs().put(&container.bucket, &key, bytes, tag).await?;
             for DeadLetter { delivery, reason, .. } in dead_letters {
                 telemetry::stored(delivery, reason, &container.bucket, &key);
             }
             Ok(Some(BlobLocation { container: container.to_string(), key }))
         }
+    }
+}
+
+fn tag_of(dead_letters: &[&DeadLetter]) -> BlobTag {
+    match dead_letters.iter().any(|letter| letter.is_set_aside()) {
+        true => BlobTag::SetAside,
+        false => BlobTag::DeadLetter,
     }
 }

@@ -317,7 +317,11 @@ impl Telemetry {
 
     /// Counts a dead letter that is stored; [`stored`] logs it, where its key is known.
     pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
-        self.count_end(Metric::DeadLetteredCount, &dead_letter.delivery, &dead_letter.reason);
+        let metric = match dead_letter.is_set_aside() {
+            true => Metric::SetAsideCount,
+            false => Metric::DeadLetteredCount,
+        };
+        self.count_end(metric, &dead_letter.delivery, &dead_letter.reason);
     }
 
     /// Logs and counts a dead letter that storage refused for too long: it is in the last-resort

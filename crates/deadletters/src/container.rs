@@ -112,8 +112,13 @@ impl DeadLetterContainer {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn put_if_absent(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
-        let put = self.counted(1).put_if_absent(key, bytes).await;
+    pub async fn put_if_absent(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        tag: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let put = self.counted(1).put_if_absent(key, bytes, tag).await;
         put.with_context(|| format!("{key} of {} cannot be written", self.name))?;
         Ok(())
     }

@@ -126,7 +126,7 @@ pub enum PutError {
 /// Promise: the same key twice is one blob, and the first wins; both calls are `Ok`.
 pub trait PutBlob {
     /// Writes a JSON blob, unless the key exists. The container's prefix is already part of the
-    /// key.
+    /// key. A container of the deployment has rules that expire blobs by their tag.
     ///
     /// # Errors
     /// [`PutError`] when it is not certain that the blob is there.
@@ -135,7 +135,17 @@ pub trait PutBlob {
         bucket: &str,
         key: &str,
         bytes: Vec<u8>,
+        tag: Option<BlobTag>,
     ) -> impl Future<Output = Result<(), PutError>> + Send;
+}
+
+/// How long a blob is kept in the container of the deployment: its rules have these tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobTag {
+    /// A dead letter: as long as the deployment says.
+    DeadLetter,
+    /// A delivery that a person has stopped: until it is replayed, for 400 days at most.
+    SetAside,
 }
 
 /// Writes dead letters into queues outside the deployment.

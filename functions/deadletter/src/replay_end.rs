@@ -80,7 +80,7 @@ pub(crate) async fn record_end(
     end: &ReplayEnd,
 ) -> bool {
     let key = end.replay.end_key(&container.prefix);
-    let Err(error) = ports.blobs().put(&container.bucket, &key, end.bytes()).await else {
+    let Err(error) = ports.blobs().put(&container.bucket, &key, end.bytes(), None).await else {
         telemetry::replay_ended(end);
         return true;
     };

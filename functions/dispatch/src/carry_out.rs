@@ -87,9 +87,7 @@ fn waits_in_place(why: WaitReason, wait_ms: u64, in_place_ms: u64) -> bool {
         // At one request a second, the next slot is a whole second away.
         WaitReason::Slot => wait_ms <= in_place_ms,
         // Their gates have waited in place already, or are asked again only later.
-        WaitReason::Paused
-        | WaitReason::Disabled
-        | WaitReason::Slow
+        WaitReason::Slow
         | WaitReason::InFlight
         | WaitReason::Consent
         | WaitReason::ConsentRate

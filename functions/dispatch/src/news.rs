@@ -174,8 +174,7 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 
     fn note_disabled(&self, key: DestinationKey, state: &DestinationState) {
-        let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
-        self.destinations.note_disabled(key, disabled);
+        self.destinations.note_disabled(key, state.disabled.is_some());
     }
 
     async fn tell(&self, news: &[News], deadline: &Deadline) -> Result<(), Unreachable> {

@@ -8,8 +8,8 @@ use delivery::delivery::health::news::NEWS;
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    AwsIdentity, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
+    AwsIdentity, BlobTag, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
     SubscriptionSource,
 };
 use delivery::request::token::Token;
@@ -793,7 +793,13 @@ impl PutMessage for FakePorts {
 }
 
 impl PutBlob for FakePorts {
-    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+    async fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        bytes: Vec<u8>,
+        _: Option<BlobTag>,
+    ) -> Result<(), PutError> {
         if let Some(error) = self.storage.get(bucket) {
             return Err(error.clone());
         }

@@ -282,7 +282,7 @@ fn a_dead_letter_is_logged_only_when_it_was_sent_or_stored() {
 }
 
 #[test]
-fn a_held_delivery_is_logged_with_the_reason() {
+fn the_dead_letter_of_a_paused_subscription_is_logged_with_its_reason() {
     let mut paused = subscription("shop/orders/s0");
     paused.paused = true;
     let ports = FakePorts::new(catalogue_of([paused]));
@@ -291,8 +291,8 @@ fn a_held_delivery_is_logged_with_the_reason() {
         ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
     });
     let [line] = &lines[..] else { panic!("{lines:#?}") };
-    assert_eq!((&line["message"], &line["why"]), (&"delivery.held".into(), &"paused".into()));
-    assert_eq!((line["event_id"].as_str(), line["wait_ms"].as_u64()), (Some("1"), Some(900_000)));
+    assert_eq!((&line["message"], &line["reason"]), (&"delivery.ended".into(), &"Paused".into()));
+    assert_eq!((line["event_id"].as_str(), line["attempts"].as_u64()), (Some("1"), Some(0)));
 }
 
 #[test]

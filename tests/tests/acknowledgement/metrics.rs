@@ -10,8 +10,8 @@ use delivery::delivery::DeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
 use delivery::ports::{Clock as _, PutError, QueueName, Record};
+use delivery::subscription::Disable;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::{Disable, Disabled};
 use delivery::time::duration::DAY_MS;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
@@ -342,7 +342,7 @@ fn without_telemetry_nothing_is_counted() {
 fn unhealthy(reactions: &[Reaction]) -> FakePorts {
     let mut subscription = subscription("shop/orders/s0");
     subscription.destination.probation = true;
-    subscription.destination.disable = Some(Disable { after_ms: 3_600_000, then: Disabled::Hold });
+    subscription.destination.disable = Some(Disable { after_ms: 3_600_000 });
     FakePorts::new(catalogue_of([subscription])).with_reactions("s0", reactions)
 }
 

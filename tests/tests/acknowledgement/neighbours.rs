@@ -121,12 +121,7 @@ fn rivals() -> [Rival; 9] {
             answers(401).after_ms(20),
             DeadLetter,
         ),
-        rival(
-            "dead-letters all",
-            ", disable: {after: PT1H, then: deadLetter}",
-            answers(503),
-            DeadLetter,
-        ),
+        rival("dead-letters all", ", disable: {after: PT1H}", answers(503), DeadLetter),
         rival("one at once", ", maxConcurrency: 1", usual(), Retry),
         rival("one a second", ", maxPerSecond: 1", usual(), Retry),
         rival("a consent that is refused", consent, usual(), Retry),

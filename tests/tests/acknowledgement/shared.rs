@@ -6,15 +6,15 @@ use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::delivery::health::{DestinationKey, slow};
 use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
-use delivery::subscription::{Disable, Disabled, ReplyTo, Subscription};
+use delivery::subscription::{Disable, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
-use delivery::time::duration::{DAY_MS, MINUTE_MS};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 
 use super::json_log::log_lines;
 use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, carried, delivery, retry_record, subscription};
+use super::{EVENT, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, Fault, Hanging, catalogue_of, container, record};
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
@@ -319,35 +319,13 @@ fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> Destina
 }
 
 #[test]
-fn deliveries_to_a_disabled_destination_wait_and_are_not_older_for_it() {
-    let deployment = Deployment::new(1, &[answers(200)]);
-    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::Hold, now_ms));
-    // Far beyond the hour that it may live.
-    let mut held = due();
-    for quarter in 1..=40_u64 {
-        let sent = deployment.invoke(0, &[held]);
-        let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
-        let delivery = carried(message);
-        assert_eq!((message.wait_ms, delivery.attempts), (900_000, 1));
-        assert_eq!(delivery.held_ms, quarter * 900_000);
-        held = retry_record(&delivery);
-        deployment.ports.advance_ms(900_000);
-    }
-    assert_eq!(deployment.ports.requests(), 0);
-    operate(&deployment, DestinationState::enabled);
-    deployment.ports.advance_ms(30_000);
-    assert!(deployment.invoke(0, &[held]).is_empty());
-    assert_eq!(deployment.ports.requests(), 1);
-}
-
-#[test]
 fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_week() {
     let deployment = Deployment::after_ten_failures(1, &[answers(200)]);
     deployment.ports.advance_ms(7 * DAY_MS - 1_000);
     assert!(deployment.ports.entry_text(&item()).is_some());
     deployment.ports.advance_ms(1_000);
     assert_eq!(deployment.ports.entry_text(&item()), None);
-    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
+    operate(&deployment, DestinationState::disabled_by_operator);
     deployment.ports.advance_ms(365 * DAY_MS);
     let later = Dispatch::new(deployment.ports.clone(), container(), None);
     let deployment = Deployment { processes: vec![later], ..deployment };
@@ -361,7 +339,7 @@ fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_we
 #[test]
 fn a_switch_that_only_the_news_know_is_not_believed_while_the_table_answers() {
     let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", 0);
-    let disabled = healthy.disabled_by_operator(Disabled::DeadLetter, 0);
+    let disabled = healthy.disabled_by_operator(0);
     for is_reached in [true, false] {
         let deployment = Deployment::new(1, &[answers(200)]);
         let [_, switch] = News::of_state(key(), &disabled, deployment.ports.now_ms());
@@ -377,7 +355,7 @@ fn a_switch_that_only_the_news_know_is_not_believed_while_the_table_answers() {
 #[test]
 fn a_switch_that_could_not_be_told_is_told_by_a_later_invocation() {
     let mut ends = destination();
-    ends.destination.disable = Some(Disable { after_ms: 10_000, then: Disabled::DeadLetter });
+    ends.destination.disable = Some(Disable { after_ms: 10_000 });
     let deployment = Deployment::with(FakePorts::new(catalogue_of([ends])), 2, &[answers(503)]);
     deployment.fail_ten_times();
     deployment.ports.set_news_refused(true);
@@ -415,14 +393,22 @@ fn while_the_table_cannot_be_reached_one_line_a_minute_says_so() {
 }
 
 #[test]
-fn deliveries_to_a_disabled_destination_may_become_dead_letters() {
+fn deliveries_to_a_disabled_destination_become_dead_letters_due_or_not() {
     let deployment = Deployment::new(1, &[answers(200)]);
-    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
-    let sent = deployment.invoke(0, &[due()]);
-    let [(QueueName::DeadLetter, message)] = &sent[..] else { panic!("{sent:?}") };
-    let Attribute::DeadLetter(text) = &message.attribute else { panic!("{message:?}") };
-    assert!(text.contains("DestinationDisabled"), "{text}");
+    operate(&deployment, DestinationState::disabled_by_operator);
+    let due_ms = deployment.ports.now_ms() + HOUR_MS;
+    let not_due = Delivery { attempts: 1, due_ms, ..delivery("shop/orders/s0") };
+    for record in [due(), retry_record(&not_due)] {
+        let sent = deployment.invoke(0, &[record]);
+        let [(QueueName::DeadLetter, message)] = &sent[..] else { panic!("{sent:?}") };
+        let Attribute::DeadLetter(text) = &message.attribute else { panic!("{message:?}") };
+        assert!(text.contains("DestinationDisabled"), "{text}");
+    }
     assert_eq!(deployment.ports.requests(), 0);
+    operate(&deployment, DestinationState::enabled);
+    deployment.ports.advance_ms(30_000);
+    assert!(deployment.invoke(0, &[due()]).is_empty());
+    assert_eq!(deployment.ports.requests(), 1);
 }
 
 #[test]
@@ -430,7 +416,7 @@ fn a_reply_goes_to_its_address_while_the_destination_is_disabled() {
     let reply = ReplyTo::Address("https://replies.example.com/".parse().expect("an address"));
     let replying = Subscription { reply: Some(reply), ..destination() };
     let deployment = Deployment::with(FakePorts::new(catalogue_of([replying])), 1, &[]);
-    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
+    operate(&deployment, DestinationState::disabled_by_operator);
     let reply = Delivery { target: DeliveryTarget::Reply, ..delivery("shop/orders/s0") };
     assert_eq!(deployment.invoke(0, &[retry_record(&reply)]), []);
     assert_eq!(deployment.ports.requests(), 1);

@@ -6,7 +6,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
-use delivery::subscription::{Concurrency, Disable, Disabled, Subscription};
+use delivery::subscription::{Concurrency, Disable, Subscription};
 use delivery::table::{Expected, Permit, TakePermits};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
@@ -50,8 +50,7 @@ fn latest_ms(sent: &[(QueueName, Message)]) -> u64 {
 fn disabling() -> Subscription {
     let mut disabling = subscription("shop/orders/s0");
     disabling.destination.probation = true;
-    let then = Disabled::DeadLetter;
-    disabling.destination.disable = Some(Disable { after_ms: HOUR_MS, then });
+    disabling.destination.disable = Some(Disable { after_ms: HOUR_MS });
     disabling.retry.time_to_live_ms = Some(10 * DAY_MS);
     disabling
 }

@@ -24,7 +24,7 @@ async fn keys(storage: &Storage, prefix: &str) -> Vec<String> {
 /// Both writes succeed, and the first content stays.
 async fn the_first_write_of_a_key_wins(blobs: &impl PutBlob, storage: &Storage) {
     for bytes in [b"first".to_vec(), b"second".to_vec(), b"third, longer".to_vec()] {
-        assert_eq!(blobs.put(BUCKET, "a/b.json", bytes).await, Ok(()));
+        assert_eq!(blobs.put(BUCKET, "a/b.json", bytes, None).await, Ok(()));
     }
     assert_eq!(storage.get("a/b.json").await, Ok(Some(b"first".to_vec())));
     let entries = list(storage, "").await.expect("a list").entries;
@@ -39,7 +39,7 @@ async fn concurrent_writes_all_succeed_and_leave_one_content(
 ) {
     for key in ["1", "2", "3", "4", "5"] {
         let contents = [vec![b'a'; 50_000], vec![b'b'; 40_000], vec![b'c'; 30_000]];
-        let puts = contents.clone().map(|bytes| blobs.put(BUCKET, key, bytes));
+        let puts = contents.clone().map(|bytes| blobs.put(BUCKET, key, bytes, None));
         assert_eq!(join_all(puts).await, vec![Ok(()); 3], "{key}");
         let stored = storage.get(key).await.expect("an answer").expect("a blob");
         assert!(contents.contains(&stored), "{key} has {} bytes", stored.len());
@@ -49,7 +49,7 @@ async fn concurrent_writes_all_succeed_and_leave_one_content(
 /// What was written is listed, under its container's prefix, in byte order of the keys.
 async fn a_listing_shows_what_was_written_before_it(blobs: &impl PutBlob, storage: &Storage) {
     for key in ["b/2.json", "b/10.json", "a/%C3%B6%20.json", "c.json", "b/A.json"] {
-        assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec()).await, Ok(()));
+        assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec(), None).await, Ok(()));
     }
     assert_eq!(
         keys(storage, "").await,
@@ -61,7 +61,7 @@ async fn a_listing_shows_what_was_written_before_it(blobs: &impl PutBlob, storag
 
 /// A missing container is a permanent error, different from a temporary refusal.
 async fn a_missing_container_is_a_permanent_error(blobs: &impl PutBlob, missing: &Storage) {
-    let refused = blobs.put("no-such-bucket", "a.json", b"{}".to_vec()).await;
+    let refused = blobs.put("no-such-bucket", "a.json", b"{}".to_vec(), None).await;
     assert!(matches!(refused, Err(PutError::Permanent(_))), "{refused:?}");
     let listed = list(missing, "").await;
     assert!(matches!(listed, Err(StorageError::NoSuchBucket(_))), "{listed:?}");
@@ -110,7 +110,7 @@ async fn in_s3_a_listing_of_more_than_a_page_is_complete() {
     let (_cloud, blobs, storage) = on_s3().await;
     let expected: Vec<String> = (0..1_005).map(|index| format!("many/{index:04}.json")).collect();
     for key in &expected {
-        assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec()).await, Ok(()));
+        assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec(), None).await, Ok(()));
     }
     assert_eq!(keys(&storage, "many").await, expected);
 }
@@ -118,7 +118,7 @@ async fn in_s3_a_listing_of_more_than_a_page_is_complete() {
 #[tokio::test]
 async fn a_blob_in_s3_has_the_content_type_of_json() {
     let (cloud, blobs, _) = on_s3().await;
-    assert_eq!(blobs.put(BUCKET, "a.json", b"{}".to_vec()).await, Ok(()));
+    assert_eq!(blobs.put(BUCKET, "a.json", b"{}".to_vec(), None).await, Ok(()));
     let head =
         cloud.s3.head_object().bucket(BUCKET).key("a.json").send().await.expect("the object");
     assert_eq!(head.content_type(), Some("application/json"));
@@ -129,7 +129,7 @@ async fn unreachable_storage_is_a_temporary_error() {
     let (cloud, ..) = on_s3().await;
     let client = s3_client(&cloud.aws.endpoint());
     cloud.aws.stop().await;
-    let refused = S3Blobs(client.clone()).put(BUCKET, "a.json", b"{}".to_vec()).await;
+    let refused = S3Blobs(client.clone()).put(BUCKET, "a.json", b"{}".to_vec(), None).await;
     assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
     let storage = Storage::bucket(client, BUCKET);
     assert!(storage.get("a.json").await.is_err());

@@ -124,7 +124,7 @@ async fn the_first_write_of_a_key_wins_and_the_second_is_told_so(storage: &Stora
         ("second", PutOutcome::AlreadyExists),
         ("third, longer", PutOutcome::AlreadyExists),
     ] {
-        let put = storage.put_if_absent("a/b.json", text.into()).await;
+        let put = storage.put_if_absent("a/b.json", text.into(), None).await;
         assert_eq!(put, Ok(outcome), "{text}");
     }
     assert_eq!(get(storage, "a/b.json").await.as_deref(), Some("first"));
@@ -136,7 +136,7 @@ async fn of_conditional_writes_that_race_exactly_one_is_the_first(storage: &Stor
         let contents = [vec![b'a'; 50_000], vec![b'b'; 40_000], vec![b'c'; 30_000]];
         let puts = contents.iter().map(|bytes| {
             let bytes = bytes.clone();
-            storage.put_if_absent(key, bytes)
+            storage.put_if_absent(key, bytes, None)
         });
         let outcomes = join_all(puts).await;
         let written: Vec<usize> =
@@ -407,7 +407,7 @@ async fn a_hostile_key_is_refused_or_is_a_key_like_any_other(storage: &Storage) 
     let mut accepted = Vec::new();
     for key in HOSTILE {
         let put = storage.put(key, b"hostile".to_vec()).await;
-        let new = storage.put_if_absent(key, b"second".to_vec()).await;
+        let new = storage.put_if_absent(key, b"second".to_vec(), None).await;
         let created = storage.replace(key, b"third".to_vec(), None).await;
         match put {
             Ok(()) => {
@@ -473,7 +473,7 @@ pub(crate) async fn errors(storage: &Storage) -> [StorageError; 8] {
         storage.get("a.json").await.expect_err("get"),
         storage.get_if_changed("a.json", Some("\"etag\"")).await.expect_err("get if changed"),
         storage.put("a.json", b"{}".to_vec()).await.expect_err("put"),
-        storage.put_if_absent("a.json", b"{}".to_vec()).await.expect_err("put if absent"),
+        storage.put_if_absent("a.json", b"{}".to_vec(), None).await.expect_err("put if absent"),
         storage.replace("a.json", b"{}".to_vec(), Some("\"etag\"")).await.expect_err("replace"),
         storage.replace("a.json", b"{}".to_vec(), None).await.expect_err("create"),
         storage.list_page(&ListRequest::default()).await.expect_err("list"),
@@ -510,7 +510,7 @@ async fn a_file_that_cannot_be_removed_is_an_error() {
 async fn a_file_that_is_being_written_is_not_listed_and_leaves_nothing_behind() {
     let folder = folder().await;
     put_all(&folder.storage, &["a/1", "a/2"]).await;
-    let new = folder.storage.put_if_absent("a/1", b"x".to_vec()).await;
+    let new = folder.storage.put_if_absent("a/1", b"x".to_vec(), None).await;
     assert_eq!(new, Ok(PutOutcome::AlreadyExists));
     assert_eq!(names_in(&folder.owner.path().join("root/a")), ["1", "2"]);
     std::fs::write(folder.owner.path().join("root/a/.lastmile-1-2"), "half").expect("a file");

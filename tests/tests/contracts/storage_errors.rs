@@ -24,7 +24,7 @@ fn storage(server: &Scripted) -> Storage {
 /// What a conditional write becomes with these answers, and how many requests it makes.
 async fn put_if_absent(answers: &'static [Answer]) -> (Result<PutOutcome, StorageError>, usize) {
     let server = answering(answers).await;
-    let put = storage(&server).put_if_absent("a.json", b"{}".to_vec()).await;
+    let put = storage(&server).put_if_absent("a.json", b"{}".to_vec(), None).await;
     (put, server.requests().len())
 }
 
@@ -42,7 +42,7 @@ async fn replace(
 async fn put_blob(answers: &'static [Answer]) -> Result<(), PutError> {
     let server = answering(answers).await;
     let blobs = S3Blobs(s3_client(&server.endpoint()));
-    blobs.put("dead-letters", "a.json", b"{}".to_vec()).await
+    blobs.put("dead-letters", "a.json", b"{}".to_vec(), None).await
 }
 
 #[tokio::test]
@@ -173,6 +173,6 @@ async fn what_may_pass_is_tried_again_later() {
 async fn the_client_of_the_functions_repeats_what_failed_once() {
     let server = answering(&[SLOW_DOWN, TAKEN]).await;
     let client = production_client(&with_limits(local_clients(&server.endpoint())), true);
-    assert_eq!(S3Blobs(client).put("dead-letters", "a.json", b"{}".to_vec()).await, Ok(()));
+    assert_eq!(S3Blobs(client).put("dead-letters", "a.json", b"{}".to_vec(), None).await, Ok(()));
     assert_eq!(server.requests().len(), 2);
 }

@@ -6,7 +6,6 @@ use adapters::table::DynamoTable;
 use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
 use delivery::delivery::health::{DestinationKey, Finding};
-use delivery::subscription::Disabled;
 use delivery::table::{
     Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery, Refusal,
     Report, Results, Stored, Table as _, TakePermits, TakePlaces,
@@ -375,7 +374,7 @@ fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
         ..Findings::new(healthy.destination.clone(), healthy.subscription.clone())
     };
     let failing = DestinationState::merged(None, &findings, NOW_MS);
-    let disabled = failing.clone().disabled_by_operator(Disabled::Hold, NOW_MS);
+    let disabled = failing.clone().disabled_by_operator(NOW_MS);
     let enabled = disabled.clone().enabled(NOW_MS);
     let state = |state: &DestinationState| (key.health_item("shop"), state.entry());
     let news = |news: News| (news.item(), news.entry());

@@ -42,13 +42,14 @@ enum By {
 }
 
 /// Each permission: its action, the roles that have it, and who makes the calls that need it.
-const PERMISSIONS: [(&str, &[&str], By); 27] = [
+const PERMISSIONS: [(&str, &[&str], By); 28] = [
     ("dynamodb:GetItem", ONLY_DISPATCH, By::Operations(&["get_item"])),
     ("dynamodb:Query", ONLY_DISPATCH, By::Operations(&["query"])),
     ("dynamodb:UpdateItem", ONLY_DISPATCH, By::Operations(&["update_item"])),
     ("s3:GetObject", ONLY_DISPATCH, By::Operations(&["get_object"])),
     ("s3:GetObjectVersion", ONLY_DISPATCH, By::Parameter("version_id")),
     ("s3:PutObject", BOTH, By::Operations(&["put_object"])),
+    ("s3:PutObjectTagging", BOTH, By::Parameter("set_tagging")),
     // S3 also requires it to respond that an object is missing.
     ("s3:ListBucket", ONLY_DISPATCH, By::Operations(&["list_objects_v2"])),
     ("s3:ListBucketVersions", ONLY_DISPATCH, By::Operations(&["list_object_versions"])),

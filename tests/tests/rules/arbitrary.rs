@@ -25,11 +25,11 @@ use crate::samples::EVENT;
 pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin =
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
-    let moments = (any::<u64>(), any::<u64>(), any::<u64>());
+    let moments = (any::<u64>(), any::<u64>());
     let state = (any::<u32>(), history(), option::of(response()));
     (name(), origin, moments, state, routing(), option::of(replay())).prop_map(
         |(name, origin, moments, state, routing, replay)| {
-            let (published_ms, due_ms, held_ms) = moments;
+            let (published_ms, due_ms) = moments;
             let (attempts, history, last_response) = state;
             let (target, (hops, replies_left), via, batching, traceparent, hold) = routing;
             let event = Event::recall(&EVENT.into(), Input::CloudEvents);
@@ -37,7 +37,6 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
             Delivery {
                 attempts,
                 due_ms,
-                held_ms,
                 history,
                 last_response,
                 target,

@@ -231,17 +231,16 @@ fn a_key_is_prefix_names_hour_and_guid() {
     let guid = delivery().id;
     let mut letter = letter(delivery(), Reason::TimeToLiveExceeded);
     for (prefix, expected) in [
-        ("", format!("shop/orders/billing/2026/11/20/7/{guid}.json")),
-        ("dead", format!("dead/shop/orders/billing/2026/11/20/7/{guid}.json")),
-        ("/dead/letters/", format!("dead/letters/shop/orders/billing/2026/11/20/7/{guid}.json")),
+        ("", format!("shop/orders/billing/2026/11/20/8/{guid}.json")),
+        ("dead", format!("dead/shop/orders/billing/2026/11/20/8/{guid}.json")),
+        ("/dead/letters/", format!("dead/letters/shop/orders/billing/2026/11/20/8/{guid}.json")),
     ] {
         assert_eq!(blob::key(&letter, prefix), expected);
     }
-    // 2027-01-02T03:04:05Z: month, day and hour without leading zeros; the time is when the attempt
-    // was due.
-    letter.delivery.due_ms = 1_798_859_045_000;
+    // 2027-01-02T03:04:05Z: month, day and hour without leading zeros; the time is that of the decision.
+    letter.decided_ms = 1_798_859_045_000;
     assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
-    letter.decided_ms += HOUR_MS;
+    letter.delivery.due_ms += HOUR_MS;
     assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
 }
 
@@ -251,7 +250,7 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
         let origin = Origin { message: "m".to_owned(), index: 0 };
         let delivery =
             Delivery::new(Event::recall(&"{}".into(), Input::Auto), name, origin, PUBLISHED_MS);
-        let guid = format!("/2026/11/20/7/{}.json", delivery.id);
+        let guid = format!("/2026/11/20/8/{}.json", delivery.id);
         blob::key(&letter(delivery, Reason::TopicNotFound), "")
             .strip_suffix(&guid)
             .expect("the hour")

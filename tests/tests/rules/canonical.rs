@@ -146,7 +146,7 @@ const SECTIONS: [(&str, &[&[&str]]); 4] = [
             &["slowAfter: PT9S"],
             &["lateResponseWindow: PT0S", "lateResponseWindow: PT1M"],
             &["probation: true", "probation: false"],
-            &["disable: {after: PT1H}", "disable: {after: P2D, then: deadLetter}"],
+            &["disable: {after: PT1H}", "disable: {after: P2D}"],
             &[
                 "consent: {handshake: eventgrid}",
                 "consent: {handshake: cloudevents, origin: a.example.com, rate: 9}",

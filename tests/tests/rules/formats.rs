@@ -294,7 +294,7 @@ fn only_matching_dead_letters_share_a_blob() {
     let same = other("m2", &one);
     assert!(blob::blob_key(&one).is_some() && blob::blob_key(&one) == blob::blob_key(&same));
     let mut later = same.clone();
-    later.delivery.due_ms += HOUR_MS;
+    later.decided_ms += HOUR_MS;
     let mut elsewhere = same.clone();
     elsewhere.delivery.subscription.name = "other".to_owned();
     let store = Store::Container("b".parse().expect("a bucket"));

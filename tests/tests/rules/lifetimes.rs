@@ -4,13 +4,13 @@
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
-use delivery::machine::step::{Arrival, End, arrive, settle};
+use delivery::machine::step::{Arrival, End, arrive, end_without_success, settle};
 use delivery::subscription::Subscription;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use delivery::subscription::sink::Sink;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::waits::{Jitter, Kind, PAUSED_MS, Schedule};
+use delivery::waits::{Jitter, Kind, Schedule};
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 
@@ -34,8 +34,8 @@ fn run_lifetime(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Lif
     let mut attempts = Vec::new();
     for _ in 0..STEPS_MAX {
         let end = match arrive(&delivery, subscription, now_ms) {
-            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
-            Arrival::Expired(reason) => End::Drop(reason),
+            Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
+            Arrival::Ended(reason) => End::Drop(reason),
             Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {
                 attempts.push(now_ms - PUBLISHED_MS);
@@ -241,8 +241,8 @@ fn an_event_that_is_too_old_on_its_first_arrival_is_not_attempted() {
     for (age_ms, arrival) in [
         (0, Arrival::Attempt),
         (MINUTE_MS - 1, Arrival::Attempt),
-        (MINUTE_MS, Arrival::Expired(Reason::TimeToLiveExceeded)),
-        (LIFETIME_MAX_MS, Arrival::Expired(Reason::TimeToLiveExceeded)),
+        (MINUTE_MS, Arrival::Ended(Reason::TimeToLiveExceeded)),
+        (LIFETIME_MAX_MS, Arrival::Ended(Reason::TimeToLiveExceeded)),
     ] {
         assert_eq!(arrive(&delivery(), &subscription, PUBLISHED_MS + age_ms), arrival, "{age_ms}");
     }
@@ -261,7 +261,7 @@ fn a_delivery_that_is_not_due_is_postponed_by_the_rest_of_its_wait_whatever_its_
         );
     }
     assert_eq!(delivery, before);
-    let expired = Arrival::Expired(Reason::TimeToLiveExceeded);
+    let expired = Arrival::Ended(Reason::TimeToLiveExceeded);
     assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + HOUR_MS), expired);
 }
 
@@ -272,49 +272,70 @@ fn a_clock_behind_the_publication_time_postpones_the_delivery() {
 }
 
 #[test]
-fn a_paused_delivery_is_held_until_its_fourteen_days_are_over() {
+fn a_paused_delivery_ends_at_once_whether_it_is_due_or_not() {
     let mut subscription = limited(Dialect::Native, 10, Some(MINUTE_MS));
     subscription.paused = true;
-    let delivery = delivery();
-    let held = Arrival::Paused { wait_ms: PAUSED_MS };
-    for age_ms in [0, MINUTE_MS, LIFETIME_MAX_MS - 1] {
-        assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + age_ms), held, "{age_ms}");
+    let mut delivery = delivery();
+    for due_ms in [PUBLISHED_MS, PUBLISHED_MS + HOUR_MS] {
+        delivery.due_ms = due_ms;
+        let arrival = arrive(&delivery, &subscription, PUBLISHED_MS + 1);
+        assert_eq!(arrival, Arrival::Ended(Reason::Paused), "{due_ms}");
     }
-    let expired = Arrival::Expired(Reason::TimeToLiveExceeded);
-    assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + LIFETIME_MAX_MS), expired);
     subscription.paused = false;
+    delivery.due_ms = PUBLISHED_MS;
     assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS), Arrival::Attempt);
+}
+
+#[test]
+fn what_a_person_has_stopped_is_stored_at_once_whatever_becomes_of_other_dead_letters() {
+    let sinks = [
+        Sink::None,
+        Sink::Container("others".parse().expect("a container")),
+        Sink::Address("https://sink.example.com/".parse().expect("a URL")),
+        Sink::Topic("shop/letters".parse().expect("a topic")),
+    ];
+    for sink in sinks {
+        let mut subscription = limited(Dialect::EventGrid, 10, None);
+        subscription.dead_letter.sink = sink.clone();
+        subscription.dead_letter.events_per_blob = 100;
+        for reason in [Reason::Paused, Reason::DestinationDisabled] {
+            let end = end_without_success(&delivery(), &subscription, reason, PUBLISHED_MS + 7);
+            let End::DeadLetter(letter) = end else { panic!("{end:?}") };
+            assert!(letter.is_set_aside());
+            assert_eq!(
+                (&letter.store, letter.not_before_ms, letter.events_per_blob),
+                (&Store::DefaultContainer, PUBLISHED_MS + 7, 1),
+                "{sink:?}"
+            );
+        }
+    }
 }
 
 #[test]
 fn jitter_does_not_move_an_attempt_past_the_time_to_live() {
     const MINUTES_10_MS: u64 = 10 * MINUTE_MS;
     let (last_ms, lifetime_ms) = (LIFETIME_MAX_MS - 1, LIFETIME_MAX_MS);
-    for (delay_ms, time_to_live_ms, held_ms, due_ms, is_in_time) in [
-        (MINUTES_10_MS, None, 0, 11 * MINUTE_MS, true),
-        (MINUTES_10_MS, Some(12 * MINUTE_MS), 0, 11 * MINUTE_MS, true),
-        (MINUTES_10_MS, Some(630_000), 0, 627_000, true),
-        (MINUTES_10_MS, Some(600_001), 0, MINUTES_10_MS, true),
+    for (delay_ms, time_to_live_ms, due_ms, is_in_time) in [
+        (MINUTES_10_MS, None, 11 * MINUTE_MS, true),
+        (MINUTES_10_MS, Some(12 * MINUTE_MS), 11 * MINUTE_MS, true),
+        (MINUTES_10_MS, Some(630_000), 627_000, true),
+        (MINUTES_10_MS, Some(600_001), MINUTES_10_MS, true),
         // Its time to live is over by then, also without jitter: it waits and expires when it is due.
-        (MINUTES_10_MS, Some(600_000), 0, 11 * MINUTE_MS, false),
-        (MINUTES_10_MS, Some(MINUTE_MS), 0, 11 * MINUTE_MS, false),
-        // Time in which it was held does not count.
-        (MINUTES_10_MS, Some(600_000), 30_000, 627_000, true),
-        (MINUTES_10_MS, Some(600_000), HOUR_MS, 11 * MINUTE_MS, true),
-        // Nor does jitter move it past the 14 days, which count however long it was held.
-        (13 * DAY_MS, None, 0, lifetime_ms - 3 * SECOND_MS, true),
-        (13 * DAY_MS, Some(20 * DAY_MS), DAY_MS, lifetime_ms - 3 * SECOND_MS, true),
-        (last_ms, None, 0, last_ms, true),
+        (MINUTES_10_MS, Some(600_000), 11 * MINUTE_MS, false),
+        (MINUTES_10_MS, Some(MINUTE_MS), 11 * MINUTE_MS, false),
+        // Nor does jitter move it past the 14 days.
+        (13 * DAY_MS, None, lifetime_ms - 3 * SECOND_MS, true),
+        (13 * DAY_MS, Some(20 * DAY_MS), lifetime_ms - 3 * SECOND_MS, true),
+        (last_ms, None, last_ms, true),
     ] {
         let mut subscription = limited(Dialect::Native, 10, time_to_live_ms);
         let kind = Kind::Constant { delay_ms };
         subscription.retry.schedule = Schedule { kind, max_ms: None };
         subscription.retry.jitter_percent = 10;
         let mut delivery = delivery();
-        delivery.held_ms = held_ms;
         let (exchange, full) = (answered(500, PUBLISHED_MS), Jitter(u32::MAX));
         let end = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, full).end;
-        let case = format!("{delay_ms} {time_to_live_ms:?} {held_ms}");
+        let case = format!("{delay_ms} {time_to_live_ms:?}");
         assert_eq!(end, End::Retry { wait_ms: due_ms }, "{case}");
         let arrival = arrive(&delivery, &subscription, delivery.due_ms);
         assert_eq!(arrival == Arrival::Attempt, is_in_time, "{case}");
@@ -334,8 +355,8 @@ fn a_lowered_maximum_of_attempts_ends_a_delivery_without_a_request() {
     let due_ms = delivery.due_ms;
     for (max_attempts, arrival) in [
         (4, Arrival::Attempt),
-        (3, Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded)),
-        (2, Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded)),
+        (3, Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded)),
+        (2, Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded)),
     ] {
         subscription.retry.max_attempts = max_attempts;
         assert_eq!(arrive(&delivery, &subscription, due_ms), arrival, "{max_attempts}");

@@ -245,10 +245,10 @@ proptest! {
             let now_ms = delivery.due_ms + step.late_ms;
             let age_ms = now_ms - PUBLISHED_MS;
             match arrive(&delivery, &subscription, now_ms) {
-                Arrival::NotDue { .. } | Arrival::Paused { .. } | Arrival::Forward(_) => {
+                Arrival::NotDue { .. } | Arrival::Forward(_) => {
                     prop_assert!(false, "it is due, not paused, and to an endpoint");
                 }
-                Arrival::Expired(reason) => {
+                Arrival::Ended(reason) => {
                     let limit_ms = policy.time_to_live_ms.unwrap_or(u64::MAX).min(LIFETIME_MAX_MS);
                     prop_assert_eq!(reason, Reason::TimeToLiveExceeded);
                     prop_assert!(age_ms >= limit_ms);

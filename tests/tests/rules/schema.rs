@@ -66,7 +66,7 @@ spec:
       slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
-      disable: {after: P5D, then: deadLetter}
+      disable: {after: P5D}
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
     retry: {schedule: {kind: linear, delay: PT1S, numbering: fromZero, max: PT1M}}
@@ -94,7 +94,7 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, disable: {after: PT1H, then: hold}}}
+spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, disable: {after: PT1H}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription

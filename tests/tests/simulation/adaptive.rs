@@ -169,14 +169,8 @@ impl Inner {
     pub(crate) fn check_unchanged(&mut self, delivery: &Delivery, base: &Base, wait_ms: u64) {
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let Some(number) = number else { return };
-        let was = (base.attempts, base.due_ms, base.held_ms, base.hold, base.abandoned);
-        let is = (
-            delivery.attempts,
-            delivery.due_ms,
-            delivery.held_ms,
-            delivery.hold,
-            delivery.abandoned,
-        );
+        let was = (base.attempts, base.due_ms, base.hold, base.abandoned);
+        let is = (delivery.attempts, delivery.due_ms, delivery.hold, delivery.abandoned);
         let was_due = base.due_ms <= self.clock_ms();
         // Where no slot is free in its time it keeps its due time.
         // A destination that recovers has a rate for a while.

@@ -5,7 +5,6 @@ use delivery::delivery::{Batching, DeadLetter, Delivery, Word};
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::time::duration::DAY_MS;
-use delivery::waits::PAUSED_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
@@ -141,8 +140,6 @@ impl Inner {
             return self.record_violation(id, "re-enqueued although it is undeliverable");
         };
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
-        let facts = self.versions.facts(&self.invocations[self.current].versions, number);
-        let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_MS;
         let split = queue == QueueName::FanOut && tally.requests == 0;
         // What was never attempted is due when it was published, by the clock of SQS.
         let slack_ms = if delivery.attempts == 0 { SKEW_MAX_MS } else { 0 };
@@ -150,7 +147,6 @@ impl Inner {
             self.record_violation(id, "re-enqueued with less than the rest of its wait");
         }
         if self.random.quiet
-            && !paused
             && !split
             && !self.waits_for_turn(delivery, wait_ms)
             && !self.is_left_alone(delivery)
@@ -243,6 +239,8 @@ impl Inner {
         let policy = &self.rules[number].subscription.dead_letter;
         let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
         let last_attempt = letter.delivery.history.newest_attempt();
+        // What a person has stopped is stored at once.
+        let last_attempt = last_attempt.filter(|_| !letter.is_set_aside());
         let not_before_ms = last_attempt
             .map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
         let accounted = letter.reason != Reason::SubscriptionNotFound;

@@ -79,6 +79,8 @@ pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> 
     let result_seen = |name: &str| blob.properties.get(name).is_some();
     let own = OWN_CONTAINER.split('/').next() == Some(&blob.bucket);
     let right = match &world.rules[number].subscription.dead_letter.sink {
+        // A person has stopped it: it is in the default container, whatever the sink is.
+        _ if blob.reason() == "Paused" => !own,
         Sink::Container(_) => own || result_seen("sinkerror"),
         Sink::DefaultContainer => !own && !result_seen("sinkerror") && !result_seen("sink"),
         Sink::Address(_) => !own && (result_seen("sink") || result_seen("sinkerror")),

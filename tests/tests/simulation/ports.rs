@@ -12,8 +12,9 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    AwsIdentity, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    AwsIdentity, BlobTag, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
@@ -319,7 +320,13 @@ impl PutMessage for World {
 }
 
 impl PutBlob for World {
-    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+    async fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        bytes: Vec<u8>,
+        _: Option<BlobTag>,
+    ) -> Result<(), PutError> {
         self.pause().await;
         self.step(&Touched::Blob).await;
         let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));

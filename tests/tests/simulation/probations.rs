@@ -185,7 +185,7 @@ impl Inner {
     fn ends_ms(&self, number: usize, delivery: &Delivery) -> u64 {
         let own_ms = self.rules[number].subscription.retry.time_to_live_ms;
         let own_ms = own_ms.filter(|_| delivery.batching != Batching::RetryAlone);
-        let lives_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms + delivery.held_ms);
+        let lives_ms = own_ms.unwrap_or(LIFETIME_MAX_MS);
         delivery.published_ms + lives_ms.min(LIFETIME_MAX_MS)
     }
 

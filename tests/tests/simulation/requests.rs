@@ -25,7 +25,6 @@ pub(crate) struct Base {
     pub(crate) first_ms: Option<u64>,
     pub(crate) batching: Batching,
     pub(crate) abandoned: bool,
-    pub(crate) held_ms: u64,
     pub(crate) hold: Hold,
 }
 
@@ -34,14 +33,7 @@ impl Base {
         let hold = held.hold();
         match held.carried.delivery() {
             Some(Delivery {
-                attempts,
-                due_ms,
-                published_ms,
-                history,
-                batching,
-                abandoned,
-                held_ms,
-                ..
+                attempts, due_ms, published_ms, history, batching, abandoned, ..
             }) => Self {
                 attempts: *attempts,
                 due_ms: *due_ms,
@@ -49,7 +41,6 @@ impl Base {
                 first_ms: history.first_attempt().map(|first| first.at_ms),
                 batching: batching.known().expect("a word of this version"),
                 abandoned: *abandoned,
-                held_ms: *held_ms,
                 hold,
             },
             None => {
@@ -61,7 +52,6 @@ impl Base {
                     first_ms: None,
                     batching,
                     abandoned: false,
-                    held_ms: 0,
                     hold,
                 }
             }
@@ -233,8 +223,6 @@ impl Inner {
         let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
         let age_ms = self.clock_ms().saturating_sub(published_ms);
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
-        // What was held is not older for it.
-        let held_ms = bases.iter().map(|base| base.held_ms).max().unwrap_or_default();
         let in_place_ms = match (&bases[..], tally.last) {
             ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
                 let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
@@ -257,8 +245,7 @@ impl Inner {
                 "attempted before it was due",
             ),
             (
-                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms + held_ms)
-                    && !alone,
+                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms) && !alone,
                 "attempted past its time to live",
             ),
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
-use delivery::subscription::{Concurrency, Destination, Disabled};
+use delivery::subscription::{Concurrency, Destination};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::driver::Driver;
@@ -147,7 +147,7 @@ fn after_six_days_of_being_disabled_everything_is_delivered() {
     world.random.quiet = false;
     let key = key(&world);
     let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", began_ms);
-    let disabled = healthy.disabled_by_operator(Disabled::Hold, began_ms);
+    let disabled = healthy.disabled_by_operator(began_ms);
     let enabled_ms = began_ms + 6 * DAY_MS;
     let (mut before, mut states) = (None, vec![(began_ms, disabled.clone())]);
     states.push((enabled_ms, disabled.enabled(enabled_ms)));

@@ -2,6 +2,7 @@
 //! external queues.
 
 use delivery::ports::PutError;
+use delivery::time::moment::hour_folder;
 use uuid::Uuid;
 
 use super::queued::{Carried, Queued};
@@ -83,9 +84,14 @@ impl Inner {
         });
         let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
         let right = |held: &Queued| {
-            let kept = held.carried.kept();
-            let due_ms = kept.map_or(held.published_ms(), |delivery| delivery.due_ms);
-            path.ends_with(&format!("/{}/{id}.json", delivery::time::moment::hour_folder(due_ms)))
+            let decided_ms = match &held.carried {
+                Carried::DeadLetter(letter) => letter.decided_ms,
+                // What came without a decision was decided when it was first received.
+                Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
+                    held.first_received_ms.unwrap_or_default()
+                }
+            };
+            path.ends_with(&format!("/{}/{id}.json", hour_folder(decided_ms)))
         };
         if !self.messages_with(id).iter().any(right) {
             self.record_violation(
@@ -119,6 +125,10 @@ impl Inner {
         if matches!(&held.carried, Carried::DeadLetter(letter) if self.clock_ms() < letter.not_before_ms)
         {
             self.record_violation(id, "its dead letter was written before its delay had passed");
+        }
+        // One without our attribute was decided when this copy of its message was received.
+        if self.ledger.unprocessed.contains_key(&id) {
+            return;
         }
         let place = (held.letter_of.clone(), place.to_owned());
         let first =

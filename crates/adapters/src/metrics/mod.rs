@@ -34,8 +34,10 @@ pub enum Metric {
     DeliverySuccessCount,
     /// Failed attempts.
     DeliveryAttemptFailCount,
-    /// Dead letters in storage.
+    /// Dead letters in storage, without the next ones.
     DeadLetteredCount,
+    /// Dead letters of paused subscriptions and disabled destinations in storage.
+    SetAsideCount,
     /// Deliveries without success and, as their subscription asks, without a dead letter.
     DroppedEventCount,
     /// Dead letters that storage refused for too long.
@@ -58,12 +60,13 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MatchedEventCount,
         Self::UnmatchedEventCount,
         Self::DeliverySuccessCount,
         Self::DeliveryAttemptFailCount,
         Self::DeadLetteredCount,
+        Self::SetAsideCount,
         Self::DroppedEventCount,
         Self::FailedDeadLetteredCount,
         Self::RetryScheduledCount,
@@ -91,6 +94,7 @@ impl Metric {
             | Self::DeliverySuccessCount
             | Self::DeliveryAttemptFailCount
             | Self::DeadLetteredCount
+            | Self::SetAsideCount
             | Self::DroppedEventCount
             | Self::FailedDeadLetteredCount
             | Self::RetryScheduledCount
@@ -131,6 +135,7 @@ impl Metric {
         matches!(
             self,
             Self::DeadLetteredCount
+                | Self::SetAsideCount
                 | Self::DroppedEventCount
                 | Self::FailedDeadLetteredCount
                 | Self::DestinationFailingCount
@@ -156,7 +161,10 @@ impl Metric {
             | Self::DestinationSlowCount
             | Self::DestinationDisabledCount
             | Self::AbandonedAttemptCount => &[Dimensions::None],
-            Self::DeadLetteredCount | Self::DroppedEventCount | Self::FailedDeadLetteredCount => {
+            Self::DeadLetteredCount
+            | Self::SetAsideCount
+            | Self::DroppedEventCount
+            | Self::FailedDeadLetteredCount => {
                 &[Dimensions::None, Dimensions::Topic, Dimensions::Reason]
             }
         }

@@ -77,6 +77,7 @@ impl Bucket {
         &self,
         key: &str,
         bytes: Vec<u8>,
+        tag: Option<&str>,
     ) -> Result<PutOutcome, StorageError> {
         // One buffer for all tries: cloning it copies no bytes.
         let body = SdkBody::from(bytes);
@@ -84,6 +85,7 @@ impl Bucket {
         loop {
             let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
             let put = put.set_content_type(content_type(key).map(str::to_owned));
+            let put = put.set_tagging(tag.map(str::to_owned));
             let body = body.try_clone().expect("a body in memory can be cloned");
             let Err(error) = put.if_none_match("*").body(ByteStream::new(body)).send().await else {
                 return Ok(PutOutcome::Written);

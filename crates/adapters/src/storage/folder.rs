@@ -66,6 +66,7 @@ impl Folder {
         &self,
         key: &str,
         bytes: Vec<u8>,
+        _tag: Option<&str>,
     ) -> Result<PutOutcome, StorageError> {
         let path = self.path(key)?;
         blocking(move || {
@@ -449,7 +450,7 @@ mod tests {
                 "create" => replace_with_digit(&storage, None).await,
                 "put" => storage.put("a", b"1".to_vec()).await.expect("a put"),
                 _ => {
-                    let put = storage.put_if_absent("a", b"1".to_vec()).await;
+                    let put = storage.put_if_absent("a", b"1".to_vec(), None).await;
                     assert_eq!(put, Ok(PutOutcome::Written));
                 }
             }

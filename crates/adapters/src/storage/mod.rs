@@ -257,7 +257,7 @@ impl Storage {
         of_either!(self, it => it.put(key, bytes).await)
     }
 
-    /// Writes an object unless there is one, with the content type of [`Self::put`].
+    /// Writes an object unless there is one, with the content type of [`Self::put`]. A folder has no tags.
     ///
     /// # Errors
     /// [`StorageError`] when it is not certain that there is one now.
@@ -265,8 +265,9 @@ impl Storage {
         &self,
         key: &str,
         bytes: Vec<u8>,
+        tag: Option<&str>,
     ) -> Result<PutOutcome, StorageError> {
-        of_either!(self, it => it.put_if_absent(key, bytes).await)
+        of_either!(self, it => it.put_if_absent(key, bytes, tag).await)
     }
 
     /// Writes an object only if nobody wrote it since: `known_etag` is the ETag that the caller

@@ -305,7 +305,7 @@ const EXAMPLES: &[Examples] = &[
         "docs/destinations.md",
         &[
             "lastmile destinations disable shop/orders/billing --stack orders-prod",
-            "lastmile destinations disable https://billing.example.com/events \\\n      --then deadletter --stack orders-prod",
+            "lastmile destinations disable https://billing.example.com/events --stack orders-prod",
         ],
     ),
     of_command(

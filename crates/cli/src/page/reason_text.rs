@@ -53,6 +53,9 @@ pub(super) fn meaning(reason: &str) -> Option<&'static str> {
         Reason::EventTooLargeToResend => {
             "Event and delivery state together no longer fit into a message, or the reply to it is too large."
         }
+        Reason::Paused => {
+            "Its subscription is paused. Nothing failed: replay it once the pause is over."
+        }
         Reason::DestinationDisabled => {
             "The destination is disabled, by an operator or because it failed for too long."
         }

@@ -1,6 +1,5 @@
 //! `lastmile destinations list` and `show`, over a table as functions write it.
 
-use delivery::subscription::Disabled;
 use delivery::table::Entry;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,7 +20,7 @@ async fn four() -> (TempDir, Known) {
     known.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
     known.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
     known.give_out(MAIL, 20, 12 * 60 + 30).await;
-    known.write_state(CRM, &disabled(CRM, "shop/orders/crm", Disabled::Hold)).await;
+    known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
     known.write_state(SEARCH, &recovered(SEARCH, "shop/orders/search")).await;
     (folder, known)
 }

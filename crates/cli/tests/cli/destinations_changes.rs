@@ -13,7 +13,6 @@ use delivery::delivery::health::news::News;
 use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::ports::Clock as _;
-use delivery::subscription::Disabled;
 use delivery::table::{Expected, Table as _};
 use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
 use tempfile::TempDir;
@@ -53,28 +52,22 @@ async fn disable_and_enable_change_the_item_and_tell_it() {
     };
     // Nothing was known of it.
     let expected = format!(
-        "https://billing.example.com/events: disabled: deliveries wait until it is enabled, for 14 days at most\n  \
+        "https://billing.example.com/events: disabled: deliveries become dead letters until it is enabled\n  \
          shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
     );
     assert_eq!(run(&["disable", "shop/orders/billing"]), expected);
     let state = known.state(BILLING).await.expect("it is known");
     let by_operator = state.disabled.clone().expect("it is disabled");
-    assert_eq!((by_operator.then, by_operator.why.as_str()), (Disabled::Hold, "by an operator"));
+    assert_eq!(by_operator.why, "by an operator");
     assert_eq!(
         (state.destination.as_str(), state.subscription.as_str()),
         ("https://billing.example.com/events", "shop/orders/billing")
     );
-    assert_eq!(known.news().await.disabled().get(&key(BILLING)), Some(&Disabled::Hold));
+    assert!(known.news().await.disabled().contains(&key(BILLING)));
 
     let again = run(&["disable", "shop/orders/billing"]);
     assert!(again.contains("disabled already") && !again.contains(KNOWN), "{again}");
     assert_eq!(known.state(BILLING).await, Some(state.clone()));
-    let other = run(&["disable", BILLING, "--then", "deadletter"]);
-    assert!(other.contains(": disabled: deliveries become dead letters until"), "{other}");
-    let changed = known.state(BILLING).await.and_then(|state| state.disabled).expect("still");
-    assert_eq!((changed.since_ms, changed.then), (by_operator.since_ms, Disabled::DeadLetter));
-    assert_eq!(known.news().await.disabled().get(&key(BILLING)), Some(&Disabled::DeadLetter));
-
     let enabled = run(&["enable", "https://billing.example.com/events"]);
     assert!(enabled.contains(": enabled: ") && enabled.ends_with(KNOWN), "{enabled}");
     assert_eq!(known.state(BILLING).await.and_then(|state| state.disabled), None);
@@ -122,7 +115,7 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
         printed.code == Some(0) && printed.out.contains("enabled already, but it is not healthy")
     );
     assert_eq!(known.state(BILLING).await.as_ref(), Some(&state));
-    let state = state.disabled_by_operator(Disabled::Hold, Machine.now_ms());
+    let state = state.disabled_by_operator(Machine.now_ms());
     known.write_state(BILLING, &state).await;
     assert_eq!(destinations(folder.path(), &["enable", "shop/orders/billing"]).code, Some(0));
     let state = known.state(BILLING).await.expect("it is there");
@@ -130,7 +123,7 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
     // The news is repaired where it differs from the item.
     let state = DestinationState::healthy(CRM, "shop/orders/crm", 1);
     known.write(&item(CRM), &state.entry()).await;
-    let wrong = disabled(CRM, "shop/orders/crm", Disabled::Hold);
+    let wrong = disabled(CRM, "shop/orders/crm");
     for news in News::of_state(key(CRM), &wrong, Machine.now_ms()) {
         known.write(&news.item(), &news.entry()).await;
     }
@@ -166,7 +159,7 @@ async fn probe_says_where_there_is_nothing_to_probe() {
     let printed = destinations(folder.path(), &["probe", SEARCH]);
     assert!(printed.code == Some(0) && printed.out.contains("it is not failing"));
     assert_eq!(known.state(SEARCH).await, None, "nothing is written");
-    known.write_state(CRM, &disabled(CRM, "shop/orders/crm", Disabled::Hold)).await;
+    known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
     let printed = destinations(folder.path(), &["probe", "shop/orders/crm"]);
     let expected = "lastmile: https://crm.example.com/hooks is disabled, so nothing probes it; `lastmile destinations \
                     enable` ends that\n";
@@ -204,7 +197,7 @@ async fn what_a_function_writes_again_and_again_is_kept() {
     let state = known.state(BILLING).await.expect("it is there");
     assert_eq!(state.attempts.last().map(|attempt| attempt.at_ms), Some(last_ms));
     assert!(state.disabled.is_some());
-    assert_eq!(known.news().await.disabled().get(&key(BILLING)), Some(&Disabled::Hold));
+    assert!(known.news().await.disabled().contains(&key(BILLING)));
 }
 
 async fn serve(router: Router) -> String {

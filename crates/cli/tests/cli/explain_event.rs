@@ -158,7 +158,7 @@ fn the_answer_is_no_if_no_subscription_gets_the_event() {
             &lost,
             &["--event", "-", "--topic", "shop/lost"],
             0,
-            "/in, is paused: the delivery waits\n",
+            "/in, is paused: the delivery becomes a dead letter\n",
         ),
         (
             "{\"specversion\":\"1.0\"}",

@@ -12,7 +12,7 @@ use delivery::delivery::health::shared::{Attempted, DestinationState, Document a
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
-use delivery::subscription::{self, Disabled};
+use delivery::subscription;
 use delivery::table::{
     Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Recovery, Report, Results,
     Table as _, TakePermits, TakePlaces,
@@ -97,11 +97,11 @@ pub(crate) fn slow(url: &str, subscription: &str) -> DestinationState {
 }
 
 /// Disabled by an operator three hours ago.
-pub(crate) fn disabled(url: &str, subscription: &str, then: Disabled) -> DestinationState {
+pub(crate) fn disabled(url: &str, subscription: &str) -> DestinationState {
     let at_ms = now_ms() - 3 * HOUR_MS;
     let destination = subscription::display(&url.parse::<Url>().expect("an address"));
     let state = DestinationState::healthy(&destination, subscription, at_ms);
-    state.disabled_by_operator(then, at_ms)
+    state.disabled_by_operator(at_ms)
 }
 
 /// Healthy again after one failure.

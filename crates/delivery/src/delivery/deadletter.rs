@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::addresses::Addresses;
 use super::delivery::{DeadLetter, Delivery, DeliveryTarget};
+use super::detail::truncated_detail;
 use super::reason::Reason;
 use super::returned::Returned;
 use super::store::Store;
@@ -17,9 +18,6 @@ use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Respons
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, addressed, shown};
 use crate::time::duration::DAY_MS;
-
-/// Details are for people; a longer one quotes an event.
-const DETAIL_MAX_CHARS: usize = 500;
 
 impl DeadLetter {
     /// The dead letter of a delivery without a subscription: stored in the deployment's container,
@@ -115,6 +113,34 @@ impl DeadLetter {
         }
     }
 
+    /// The dead letter of a delivery that a person has stopped: stored at once in the deployment's container, whatever its subscription
+    /// says about dead letters, to be replayed later.
+    #[must_use]
+    pub fn set_aside(
+        delivery: Delivery,
+        subscription: &Subscription,
+        reason: Reason,
+        decided_ms: u64,
+    ) -> Self {
+        let is_to_sink = matches!(delivery.target, DeliveryTarget::Sink(_));
+        let letter = match is_to_sink {
+            true => Self::without_subscription(delivery, reason, decided_ms),
+            false => Self::new(delivery, subscription, reason, decided_ms),
+        };
+        Self {
+            store: Store::DefaultContainer,
+            not_before_ms: decided_ms,
+            events_per_blob: 1,
+            ..letter
+        }
+    }
+
+    /// True if nothing failed: a person has stopped its delivery, and replays it later.
+    #[must_use]
+    pub fn is_set_aside(&self) -> bool {
+        self.newest_reason().known().is_some_and(Reason::sets_aside)
+    }
+
     /// Adds a detail to its newest reason; a long one is truncated.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
@@ -141,12 +167,6 @@ impl DeadLetter {
             ..self
         }
     }
-}
-
-/// Truncates a detail to its limit.
-pub(crate) fn truncated_detail(text: &str) -> String {
-    // By characters: a cut within one would not be UTF-8.
-    text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
 /// The later of the decision and the delay after the last attempt; at once where there was none

@@ -10,7 +10,7 @@
 use uuid::Uuid;
 
 use super::addresses::Addresses;
-use super::deadletter::truncated_detail;
+use super::detail::truncated_detail;
 use super::failing::FailingDestination;
 use super::history::{Entry, History};
 use super::hold::Hold;
@@ -22,7 +22,6 @@ use super::returned::Returned;
 use super::store::Store;
 use super::word::Word;
 use crate::event::Event;
-use crate::event::json::escaped;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -115,9 +114,6 @@ pub struct Delivery {
     /// Whether an attempt of it was abandoned because its destination was slow to answer. That happens
     /// once: all later attempts are made where nobody else waits for them.
     pub abandoned: bool,
-    /// How long it was held by us: its subscription was paused, or its destination disabled. That does not
-    /// count towards its time to live.
-    pub held_ms: u64,
     /// How it was held since its last attempt.
     pub hold: Hold,
     /// Its attempts so far.
@@ -214,7 +210,6 @@ impl Delivery {
             via: Vec::new(),
             batching: Batching::Allowed.into(),
             abandoned: false,
-            held_ms: 0,
             hold: Hold::default(),
             history: History::default(),
             last_response: None,
@@ -258,8 +253,9 @@ fn kept_headers(exchange: &Exchange) -> Vec<(String, String)> {
     let headers = exchange.content.iter().flat_map(|content| &content.headers);
     let mut bytes = 0;
     let kept = headers.take(HEADERS_KEPT).take_while(|(name, value)| {
-        // Quotation marks, colon and comma count too.
-        bytes += escaped(name).len() + escaped(value).len() + 2;
+        // What is escaped counts more.
+        let json = serde_json::to_string(&(name, value)).unwrap_or_default();
+        bytes += json.len();
         bytes <= HEADERS_KEPT_BYTES
     });
     kept.cloned().collect()

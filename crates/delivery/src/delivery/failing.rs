@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::deadletter::truncated_detail;
+use super::detail::truncated_detail;
 use super::outcome::{Exchange, Outcome};
 
 /// The last failure of a destination that keeps failing.

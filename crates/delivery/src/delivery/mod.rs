@@ -9,6 +9,7 @@ mod addresses;
 mod deadletter;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod delivery;
+mod detail;
 mod failing;
 pub mod health;
 mod history;
@@ -25,8 +26,8 @@ mod wait_reason;
 mod word;
 
 pub use addresses::Addresses;
-pub(crate) use deadletter::truncated_detail;
 pub use delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
+pub(crate) use detail::truncated_detail;
 pub use failing::FailingDestination;
 pub use history::{Entry, HISTORY_FIRST, HISTORY_LAST, History};
 pub use hold::Hold;

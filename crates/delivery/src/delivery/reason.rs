@@ -54,13 +54,15 @@ pub enum Reason {
     EventTooLargeToResend,
     /// A chain of replies that is too long.
     ReplyLoop,
+    /// Its subscription is paused.
+    Paused,
     /// Its destination is disabled.
     DestinationDisabled,
 }
 
 impl Reason {
     /// Every reason without a status.
-    pub const NAMED: [Self; 21] = [
+    pub const NAMED: [Self; 22] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
         Self::UndeliverableDueToHttpBadRequest,
@@ -81,6 +83,7 @@ impl Reason {
         Self::ProcessingFailed,
         Self::EventTooLargeToResend,
         Self::ReplyLoop,
+        Self::Paused,
         Self::DestinationDisabled,
     ];
 
@@ -117,6 +120,12 @@ impl Reason {
         }
     }
 
+    /// True if nothing failed: a person has stopped the delivery, and replays it later.
+    #[must_use]
+    pub const fn sets_aside(self) -> bool {
+        matches!(self, Self::Paused | Self::DestinationDisabled)
+    }
+
     /// The sentence that Event Grid namespaces write for this reason; other reasons are written by
     /// name.
     #[must_use]
@@ -144,6 +153,7 @@ impl Reason {
             | Self::ProcessingFailed
             | Self::EventTooLargeToResend
             | Self::ReplyLoop
+            | Self::Paused
             | Self::DestinationDisabled => return self.to_string(),
         };
         sentence.to_owned()

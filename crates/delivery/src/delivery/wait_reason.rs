@@ -11,10 +11,6 @@ use super::outcome::Outcome;
 pub enum WaitReason {
     /// Its next attempt is not due.
     NotDue,
-    /// Its subscription is paused.
-    Paused,
-    /// Its destination is disabled.
-    Disabled,
     /// Its destination asked for a pause, by `Retry-After` of another response.
     RetryAfter,
     /// Its destination is on probation.
@@ -47,8 +43,6 @@ impl WaitReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotDue => "due",
-            Self::Paused => "paused",
-            Self::Disabled => "disabled",
             Self::RetryAfter => "retryAfter",
             Self::Probation => "probation",
             Self::Slow => "slow",
@@ -70,12 +64,6 @@ impl Delivery {
             | WaitReason::Consent
             | WaitReason::ConsentRate
             | WaitReason::Time => {}
-            WaitReason::Paused | WaitReason::Disabled => {
-                let wait_ms = until_ms.saturating_sub(now_ms);
-                self.held_ms = self.held_ms.saturating_add(wait_ms);
-                // The delivery is too late for its slot.
-                self.hold.slots = 0;
-            }
             WaitReason::InFlight => self.hold.turns = self.hold.turns.saturating_add(1),
             WaitReason::Slot => {
                 self.due_ms = until_ms;

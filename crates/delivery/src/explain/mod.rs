@@ -94,7 +94,7 @@ pub fn explain_jittered(
     published_ms: u64,
     jitter: Jitter,
 ) -> Life {
-    // Paused, there would be nothing to see but one re-enqueueing after the other.
+    // Paused, there would be nothing to see but a dead letter.
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);
@@ -103,10 +103,8 @@ pub fn explain_jittered(
     let (mut now_ms, mut waited_ms) = (published_ms, 0);
     for _ in 0..=ATTEMPTS_MAX {
         let end = match arrive(&delivery, subscription, now_ms) {
-            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
-            Arrival::Expired(reason) => {
-                end_without_success(&delivery, subscription, reason, now_ms)
-            }
+            Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
+            Arrival::Ended(reason) => end_without_success(&delivery, subscription, reason, now_ms),
             // Nothing is requested, so there is nothing to fail.
             Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {

@@ -1,7 +1,7 @@
 //! The state machine of a delivery: two functions, no I/O.
 //!
 //! ```text
-//! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Forward(topic) | Attempt
+//! arrive(delivery, subscription, now)            -> NotDue(wait) | Ended(reason) | Forward(topic) | Attempt
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
@@ -31,14 +31,8 @@ pub enum Arrival {
         /// The rest of the wait.
         wait_ms: u64,
     },
-    /// Its subscription is paused: it is held and re-enqueued. Not an attempt; its time to live stands
-    /// still, but not the 14 days.
-    Paused {
-        /// How long until it is checked again.
-        wait_ms: u64,
-    },
-    /// It has reached a limit and ends without a request.
-    Expired(Reason),
+    /// It ends without a request: its subscription is paused, or it has reached a limit.
+    Ended(Reason),
     /// It goes on to the subscriptions of this topic, without a request.
     Forward(TopicName),
     /// It is due and may be attempted.
@@ -106,18 +100,18 @@ pub struct Settled {
 /// Decides whether a delivery may be attempted now.
 #[must_use]
 pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
+    // Before it is due, or it would travel until then.
+    if subscription.paused {
+        return Arrival::Ended(Reason::Paused);
+    }
     if now_ms < delivery.due_ms {
         return Arrival::NotDue { wait_ms: delivery.due_ms - now_ms };
     }
     let policy = &subscription.retry;
     // Saturating: the publication is stamped by the clock of SQS, which may be ahead.
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
-    // Checked before `paused`: a paused subscription must not hold deliveries for ever.
     if age_ms >= LIFETIME_MAX_MS {
-        return Arrival::Expired(Reason::TimeToLiveExceeded);
-    }
-    if subscription.paused {
-        return Arrival::Paused { wait_ms: waits::PAUSED_MS };
+        return Arrival::Ended(Reason::TimeToLiveExceeded);
     }
     // The attempt alone after a refused batch is made whatever the policy's limits are.
     if delivery.batching == Batching::RetryAlone {
@@ -125,12 +119,10 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     }
     // The file may have lowered its maximum since the last attempt.
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
-        return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
+        return Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded);
     }
-    // What was held by us is not older for it.
-    let own_age_ms = age_ms.saturating_sub(delivery.held_ms);
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| own_age_ms >= time_to_live_ms) {
-        return Arrival::Expired(Reason::TimeToLiveExceeded);
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
+        return Arrival::Ended(Reason::TimeToLiveExceeded);
     }
     delivery.target.topic(subscription).map_or(Arrival::Attempt, Arrival::Forward)
 }
@@ -141,7 +133,6 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
     // The attempt alone after a refused batch is made whatever the policy's limits are.
     let own_ms = policy.time_to_live_ms.filter(|_| delivery.batching != Batching::RetryAlone);
-    let own_ms = own_ms.map(|own_ms| own_ms.saturating_add(delivery.held_ms));
     let lifetime_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms.min(LIFETIME_MAX_MS));
     delivery.published_ms.saturating_add(lifetime_ms).saturating_sub(now_ms)
 }
@@ -362,6 +353,14 @@ pub fn end_without_success(
 ) -> End {
     let policy = &subscription.dead_letter;
     let sink = &policy.sink;
+    if reason.sets_aside() {
+        return End::DeadLetter(Box::new(DeadLetter::set_aside(
+            delivery.clone(),
+            subscription,
+            reason,
+            now_ms,
+        )));
+    }
     // Not to its sink again, where it has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);

@@ -1,6 +1,5 @@
 //! A destination: where requests go and what they carry.
 
-use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::document::kind::{Duration, Flag, Integer, OneOf, Whole, Word};
@@ -100,25 +99,11 @@ record! {
 }
 
 record! {
-    /// When a destination that keeps failing is disabled, until an operator enables it.
+    /// When a destination that keeps failing is disabled, until an operator enables it. Its deliveries become dead letters.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Disable {
         /// The time that it has to keep failing; PT1H to P14D.
         "after" => pub after_ms: u64 = Required(Duration(HOUR_MS..=14 * DAY_MS)),
-        /// What happens to its deliveries: they wait, for 14 days from publication at most, or become dead letters.
-        "then" => pub then: Disabled = Or(Word(&Disabled::ALL, Disabled::as_str), Disabled::Hold),
-    }
-}
-
-words! {
-    /// What happens to deliveries to a disabled destination.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    pub enum Disabled {
-        /// They wait until it is enabled, for 14 days from publication at most.
-        Hold = "hold",
-        /// They become dead letters.
-        DeadLetter = "deadLetter",
     }
 }
 

@@ -37,7 +37,7 @@ pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused}
 pub use concurrency::Concurrency;
 pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, sink_uri};
 pub use destination::{
-    CloudEventsHandshake, Consent, Destination, Disable, Disabled, SLOW_AFTER_MS, Signing, Tls,
+    CloudEventsHandshake, Consent, Destination, Disable, SLOW_AFTER_MS, Signing, Tls,
 };
 pub use shown::{addressed, display, host_of, shown};
 pub use subscription::{DeliverySettings, ReplyTo, Subscription};

@@ -71,7 +71,7 @@ record! {
         "batch" => pub batch: Option<Batch> = Batches,
         /// What happens to an event that cannot be delivered: none drops it.
         "deadLetter" => pub dead_letter: DeadLetterPolicy = Required(DeadLetters),
-        /// true holds the events, up to 14 days.
+        /// true makes the events dead letters, to be replayed after the pause.
         "paused" => pub paused: bool = Or(Flag, false),
     }
 }

@@ -3,10 +3,6 @@
 use super::queue::DELAY_MAX_MS;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Interval between checks of a delivery whose subscription is paused or whose destination is disabled. It is the longest delay
-/// of a message.
-pub const PAUSED_MS: u64 = DELAY_MAX_MS;
-
 /// The waits of a message that this program cannot read: half an hour in all, which is longer than a gradual deployment. The last
 /// one repeats.
 const UNREAD_WAITS_MS: [u64; 5] =

@@ -6,7 +6,6 @@
 //! | what waits | for how long | where |
 //! |---|---|---|
 //! | a delivery for its next attempt | as its schedule and the last answer say, with jitter | [`Schedule`], [`retry_ms`] |
-//! | a delivery whose subscription is paused or whose destination is disabled | 15 min, again and again | [`PAUSED_MS`] |
 //! | a delivery for which the invocation had no time | none, then 1 s longer each time, at most 30 s | [`no_time_ms`] |
 //! | a delivery for its destination's consent | 1 min, then as long as it has waited, at most 15 min | [`consent_ms`] |
 //! | a destination that did not consent, for the next handshake | 1 min, then twice as long each time, at most 15 min | [`handshake_ms`] |
@@ -29,8 +28,7 @@ mod retry;
 mod schedule;
 
 pub use self::held::{
-    PAUSED_MS, UNREAD_MS, consent_ms, handshake_ms, no_time_ms, token_ms, unknown_ms,
-    unread_for_ms, unread_ms,
+    UNREAD_MS, consent_ms, handshake_ms, no_time_ms, token_ms, unknown_ms, unread_for_ms, unread_ms,
 };
 pub use self::queue::{
     DELAY_MAX_MS, REPLAY_END_SECONDS, TOO_LARGE_SECONDS, delay_seconds, hidden_seconds,

@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::version::WireError;
 use crate::delivery::{Entry, History, Word};
 
+/// Shorter responses are text, which people can read in a queue.
+const SHORT_BYTES: usize = 512;
+
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum EntryV1 {
@@ -27,7 +30,7 @@ pub(super) enum EntryV1 {
     },
 }
 
-/// The beginning of the last answer's body: text if it is UTF-8, else base64.
+/// The beginning of the last answer's body: as text, or in base64 if it is not UTF-8 or that is shorter.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastV1 {
@@ -65,9 +68,15 @@ pub(super) fn history_of(wire: Vec<EntryV1>) -> Result<History, WireError> {
 }
 
 pub(super) fn last_v1(last_response: Option<&[u8]>) -> Option<LastV1> {
-    last_response.map(|bytes| match std::str::from_utf8(bytes) {
-        Ok(text) => LastV1::Response(text.to_owned()),
-        Err(_) => LastV1::ResponseBase64(STANDARD.encode(bytes)),
+    last_response.map(|bytes| {
+        let base64 = STANDARD.encode(bytes);
+        match std::str::from_utf8(bytes) {
+            // A control character takes six bytes in JSON.
+            Ok(text) if json_bytes(text) <= base64.len() + 2 || bytes.len() < SHORT_BYTES => {
+                LastV1::Response(text.to_owned())
+            }
+            _ => LastV1::ResponseBase64(base64),
+        }
     })
 }
 
@@ -79,4 +88,9 @@ pub(super) fn last_of(wire: Option<LastV1>) -> Result<Option<Vec<u8>>, WireError
             Some(STANDARD.decode(text).map_err(|error| WireError::Unreadable(error.to_string()))?)
         }
     })
+}
+
+/// The length of a text as a JSON string.
+fn json_bytes(text: &str) -> usize {
+    serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }

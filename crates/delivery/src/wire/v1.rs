@@ -50,8 +50,6 @@ pub(super) struct DeliveryV1 {
     pub(super) batching: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) abandoned: bool,
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub(super) held_ms: u64,
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub(super) hold: Hold,
     pub(super) history: Vec<EntryV1>,
@@ -93,11 +91,6 @@ pub(super) enum TargetV1 {
     Reply,
     /// With the dead letter in `letter`.
     Sink,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_none(duration_ms: &u64) -> bool {
-    *duration_ms == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]

@@ -22,10 +22,10 @@ const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 pub(crate) enum Gate {
     /// Does this process have room for one more request?
     InFlight,
-    /// Is the attempt due, and within the limits of the policy?
-    Due,
     /// Is the destination disabled?
     Disabled,
+    /// Is the subscription paused, is the attempt due, and within the limits of the policy?
+    Due,
     /// Did it ask for a pause by `Retry-After`?
     RetryAfter,
     /// Does it keep failing?
@@ -46,8 +46,8 @@ impl Gate {
     /// All gates, in their order.
     pub(crate) const ALL: [Self; 10] = [
         Self::InFlight,
-        Self::Due,
         Self::Disabled,
+        Self::Due,
         Self::RetryAfter,
         Self::Probation,
         Self::Slow,
@@ -97,8 +97,8 @@ impl<P: DispatchPorts> Destinations<P> {
         // Boxed: most destinations have no such limit, and the futures are large.
         match gate {
             Gate::InFlight => self.enter(due, passage, of).await,
-            Gate::Due => due_now(due, passage, self.now_ms()),
             Gate::Disabled => self.ask_switch(due, passage, of).await,
+            Gate::Due => due_now(due, passage, self.now_ms()),
             Gate::RetryAfter => self.ask_requested_wait(due, passage, of),
             Gate::Probation => self.ask_probation(due, passage, of).await,
             Gate::Slow => self.ask_slow_lane(due, passage, of),
@@ -110,14 +110,13 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Checks that each is due and within the limits of its policy.
+/// Checks that each is due, within the limits of its policy, and not paused.
 fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
     let answer =
         |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
             Arrival::Attempt | Arrival::Forward(_) => Answer::Open,
             Arrival::NotDue { wait_ms } => wait(wait_ms, WaitReason::NotDue, now_ms),
-            Arrival::Paused { wait_ms } => wait(wait_ms, WaitReason::Paused, now_ms),
-            Arrival::Expired(reason) => Answer::End { reason },
+            Arrival::Ended(reason) => Answer::End { reason },
         };
     unless_open(due.iter().map(answer))
 }

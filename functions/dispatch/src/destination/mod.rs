@@ -27,8 +27,8 @@ use delivery::delivery::DeliveryTarget;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::AllNews;
 use delivery::ports::{Clock, DispatchPorts, QueueName};
+use delivery::subscription::Subscription;
 use delivery::subscription::auth::TokenSource;
-use delivery::subscription::{Disabled, Subscription};
 
 pub(crate) use self::answer::{Answer, Asked};
 use self::in_flight::TotalRoom;
@@ -111,8 +111,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Records the switch in the item of a destination.
-    pub(crate) fn note_disabled(&self, key: DestinationKey, disabled: Option<Disabled>) {
-        self.switches.note(key, disabled);
+    pub(crate) fn note_disabled(&self, key: DestinationKey, is_disabled: bool) {
+        self.switches.note(key, is_disabled);
     }
 
     fn now_ms(&self) -> u64 {

@@ -15,7 +15,7 @@ use delivery::table::{
     ItemKey, Line, LineName, PLACES_WITHIN_MS, Recovery, Report, Table as _, TakePlaces,
 };
 use delivery::time::duration::SECOND_MS;
-use delivery::waits::PAUSED_MS;
+use delivery::waits::DELAY_MAX_MS;
 use futures::FutureExt as _;
 
 use super::answer::Answer;
@@ -100,7 +100,7 @@ impl<P: DispatchPorts> Destinations<P> {
             Missing::Soon | Missing::Unknown => no_slot(ASK_AGAIN_MS),
             Missing::Full => {
                 let left_ms = rate.latest_ms.saturating_sub(now_ms);
-                no_slot(left_ms.clamp(ASK_AGAIN_MS, PAUSED_MS))
+                no_slot(left_ms.clamp(ASK_AGAIN_MS, DELAY_MAX_MS))
             }
         };
         let mut slots = slots.into_iter();

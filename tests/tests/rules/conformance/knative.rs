@@ -107,7 +107,7 @@ impl World {
         loop {
             match arrive(&delivery, subscription, now_ms) {
                 Arrival::Attempt => {}
-                Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
+                Arrival::NotDue { wait_ms } => {
                     now_ms += wait_ms;
                     continue;
                 }
@@ -116,7 +116,7 @@ impl World {
                         .unwrap_or_else(|end| panic!("{end:?}"));
                     return vec![FollowUp::Publish(Box::new(message))];
                 }
-                Arrival::Expired(reason) => panic!("{reason}"),
+                Arrival::Ended(reason) => panic!("{reason}"),
             }
             let keyring = Keyring::default();
             let context = AttemptContext { keyring: &keyring, now_ms, timeout_ms: 30_000 };

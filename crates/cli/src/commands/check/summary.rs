@@ -54,7 +54,7 @@ fn more_subscriptions(count: usize) -> String {
 /// The reason why a subscription makes no attempts.
 fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Option<&'static str> {
     if subscription.paused {
-        return Some("paused: its events are held, up to 14 days");
+        return Some("paused: its events become dead letters");
     }
     if subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms) {
         return Some("expired: it takes no new events");
@@ -221,7 +221,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
                 vec![
                     "n/t/paused",
                     "https://c.example.com/",
-                    "none, paused: its events are held, up to 14 days"
+                    "none, paused: its events become dead letters"
                 ],
                 vec![
                     "n/t/private",

@@ -6,6 +6,7 @@
 
 use std::process::ExitCode;
 
+use adapters::blobs::tagging;
 use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
 use anyhow::Context as _;
@@ -15,7 +16,7 @@ use deadletters::container::DeadLetterContainer;
 use delivery::address::http_url;
 use delivery::deadletter::blob;
 use delivery::delivery::replay::ReplayEnd;
-use delivery::ports::{Clock as _, QueueName};
+use delivery::ports::{BlobTag, Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
 
@@ -119,11 +120,12 @@ async fn rescue(
     let letter = deadletter::dead_letter_of(record, Machine.now_ms())?;
     let why = "rescued from a last-resort queue: its own storage refused";
     let key = blob::key(&letter, &container.prefix);
-    container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
+    let tag = Some(tagging(BlobTag::DeadLetter));
+    container.put_if_absent(&key, blob::bytes(&letter, Some(why)), tag).await?;
     let stored = Some((container.name.clone(), key));
     // Nobody else reports it: the function has only moved the message.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
-        container.put_if_absent(&end.replay.end_key(&container.prefix), end.bytes()).await?;
+        container.put_if_absent(&end.replay.end_key(&container.prefix), end.bytes(), None).await?;
     }
     let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
     let deleted = delete.send().await;

@@ -7,12 +7,11 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail};
-use clap::ValueEnum;
 use delivery::delivery::health::news::{DISABLED_MAX, News};
 use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
-use delivery::subscription::{Disabled, topic_address};
+use delivery::subscription::topic_address;
 
 use super::entries::Updated;
 use super::known::Destination;
@@ -32,24 +31,6 @@ pub(super) struct ChangeArgs {
     name: Name,
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct DisableArgs {
-    #[command(flatten)]
-    change: ChangeArgs,
-    /// What happens to its deliveries
-    #[arg(long, value_enum, default_value_t = Then::Hold)]
-    then: Then,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Then {
-    /// They wait until it is enabled, for 14 days from their publication at most
-    Hold,
-    /// They become dead letters
-    #[value(alias = "deadLetter")]
-    Deadletter,
-}
-
 /// A destination that is to be changed.
 struct Change {
     place: Place,
@@ -67,23 +48,15 @@ struct Changed {
     is_new: bool,
 }
 
-pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> {
-    let (then, does) = match arguments.then {
-        Then::Hold => (Disabled::Hold, "deliveries wait until it is enabled, for 14 days at most"),
-        Then::Deadletter => {
-            (Disabled::DeadLetter, "deliveries become dead letters until it is enabled")
-        }
-    };
-    let change = Change::of_requests(&arguments.change).await?;
+pub(super) async fn disable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
+    let change = Change::of_requests(&arguments).await?;
     change.assert_one_more_may_be_disabled().await?;
-    let is_done = |state: &DestinationState| {
-        state.disabled.as_ref().is_some_and(|disabled| disabled.then == then)
-    };
     let now_ms = change.now_ms;
-    let disabled = |state: DestinationState| state.disabled_by_operator(then, now_ms);
-    let changed = change.make(is_done, disabled).await?;
+    let is_done = |state: &DestinationState| state.disabled.is_some();
+    let changed = change.make(is_done, |state| state.disabled_by_operator(now_ms)).await?;
     let is_new = if changed.is_new { "disabled" } else { "disabled already" };
-    change.report(&changed, &format!("{is_new}: {does}"))
+    change
+        .report(&changed, &format!("{is_new}: deliveries become dead letters until it is enabled"))
 }
 
 pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
@@ -92,9 +65,7 @@ pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     let is_done = |state: &DestinationState| state.disabled.is_none();
     let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
     let what = match (changed.is_new, changed.state.is_healthy()) {
-        (true, _) => {
-            "enabled: deliveries are attempted as they come, those that were held within 15 minutes"
-        }
+        (true, _) => "enabled: deliveries are attempted as they come",
         (false, true) => "enabled already",
         (false, false) => {
             "enabled already, but it is not healthy; `lastmile destinations show` has the details"
@@ -160,7 +131,7 @@ impl Change {
     async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
         let news = self.place.news().await?;
         let disabled = news.disabled();
-        if disabled.len() >= DISABLED_MAX && !disabled.contains_key(&self.destination.key) {
+        if disabled.len() >= DISABLED_MAX && !disabled.contains(&self.destination.key) {
             bail!(
                 "{DISABLED_MAX} destinations are disabled already, and functions cannot know of more; `paused: true` stops \
                  a subscription"

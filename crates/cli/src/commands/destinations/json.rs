@@ -38,8 +38,6 @@ struct SpellJson {
 #[derive(Debug, Serialize)]
 struct DisabledJson {
     since: String,
-    /// The value of subscription files, such as `hold`.
-    then: &'static str,
     why: String,
 }
 
@@ -128,7 +126,6 @@ impl ListedJson {
             slow: state.and_then(|state| state.slow).map(spell),
             disabled: disabled.map(|disabled| DisabledJson {
                 since: rfc3339(disabled.since_ms),
-                then: disabled.then.as_str(),
                 why: disabled.why.clone(),
             }),
             next_attempt_at: match next {

@@ -43,7 +43,7 @@ enum Verb {
     /// Shows all that is known of a destination, and what happens to its next deliveries
     Show(show::Arguments),
     /// Makes no more requests to a destination, until it is enabled
-    Disable(change::DisableArgs),
+    Disable(change::ChangeArgs),
     /// Enables a destination that is disabled, and forgets that it was failing or slow
     Enable(change::ChangeArgs),
     /// Ends the wait of a destination that is failing: its next delivery probes it at once

@@ -2,7 +2,6 @@
 
 use delivery::delivery::health::shared::{Attempted, DestinationState};
 use delivery::delivery::outcome::Outcome;
-use delivery::subscription::Disabled;
 use delivery::time::duration::MINUTE_MS;
 
 use crate::text;
@@ -10,7 +9,7 @@ use crate::text;
 /// An unhealthy condition of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
-    /// For example `disabled: hold`.
+    /// For example `disabled`.
     pub(super) name: &'static str,
     pub(super) since_ms: u64,
     /// The reason, as far as it is stored.
@@ -20,10 +19,7 @@ pub(super) struct Condition {
 /// The unhealthy conditions of a destination; empty if it gets its deliveries as usual.
 pub(super) fn conditions(state: &DestinationState) -> Vec<Condition> {
     let disabled = state.disabled.as_ref().map(|disabled| Condition {
-        name: match disabled.then {
-            Disabled::Hold => "disabled: hold",
-            Disabled::DeadLetter => "disabled: dead letter",
-        },
+        name: "disabled",
         since_ms: disabled.since_ms,
         why: text::line(&disabled.why),
     });
@@ -63,11 +59,8 @@ fn is_slow(attempt: &Attempted) -> bool {
 
 /// The next step of its deliveries.
 pub(super) fn next(state: &DestinationState, now_ms: u64) -> String {
-    if let Some(disabled) = &state.disabled {
-        return match disabled.then {
-            Disabled::Hold => "deliveries wait until it is enabled, for 14 days at most".to_owned(),
-            Disabled::DeadLetter => "deliveries become dead letters until it is enabled".to_owned(),
-        };
+    if state.disabled.is_some() {
+        return "deliveries become dead letters until it is enabled".to_owned();
     }
     match (next_attempt(state, now_ms), state.slow) {
         (NextAttempt::At(at_ms), _) => {
@@ -164,14 +157,14 @@ mod tests {
             Attempted::new(2, Outcome::Busy, Some(503), 12),
             Attempted::abandoned(3, 2_003),
         ];
-        let state = state.disabled_by_operator(Disabled::DeadLetter, NOW_MS);
+        let state = state.disabled_by_operator(NOW_MS);
         let found: Vec<_> =
             conditions(&state).into_iter().map(|it| (it.name, it.since_ms, it.why)).collect();
         let began_ms = NOW_MS - HOUR_MS;
         assert_eq!(
             found,
             [
-                ("disabled: dead letter", NOW_MS, "by an operator".to_owned()),
+                ("disabled", NOW_MS, "by an operator".to_owned()),
                 (
                     "failing",
                     began_ms,
@@ -203,8 +196,8 @@ mod tests {
         assert_eq!(next_of(&state).1, "the next delivery probes it");
         state.probe_until_ms = Some(NOW_MS + 1);
         assert_eq!(next_of(&state).0, "is under way");
-        let disabled = state.disabled_by_operator(Disabled::Hold, NOW_MS);
+        let disabled = state.disabled_by_operator(NOW_MS);
         assert_eq!(next_of(&disabled).0, "once it is enabled");
-        assert!(next_of(&disabled).1.contains("14 days"));
+        assert!(next_of(&disabled).1.contains("dead letters"));
     }
 }

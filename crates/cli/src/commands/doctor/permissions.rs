@@ -133,7 +133,7 @@ fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     let letter = object(
         "DeadLetterBucketName",
         format!("{prefix}ns/topic/name/2026/1/1/0/x.json"),
-        &["s3:PutObject"],
+        &["s3:PutObject", "s3:PutObjectTagging"],
     );
     if function == DEADLETTER {
         let end = format!("{prefix}_replays/x/ends/x.ndjson");

@@ -62,7 +62,7 @@ fn subscription(report: &SubscriptionReport) -> String {
     } = report;
     let notes = [
         (*expired, ", has expired and gets no new events"),
-        (*paused && *matches, ", is paused: the delivery waits"),
+        (*paused && *matches, ", is paused: the delivery becomes a dead letter"),
     ];
     let notes: String = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
     let mut lines = format!("{}{subscription} -> {destination}{notes}\n", verdict(*matches));

@@ -189,10 +189,10 @@ fn warn(
                     "{name} makes no request: its events go on to the topic {topic}; try a subscription of that"
                 )));
             }
-            Arrival::Expired(reason) => {
+            Arrival::Ended(reason) => {
                 note(format_args!("{name}: dispatch would make no request: {reason}"));
             }
-            Arrival::Attempt | Arrival::NotDue { .. } | Arrival::Paused { .. } => {}
+            Arrival::Attempt | Arrival::NotDue { .. } => {}
         }
         let matches = event_matches(catalogue, &name.topic, &delivery.event, now_ms);
         if matches.iter().any(|of| of.subscription.name == *name && !of.matches) {

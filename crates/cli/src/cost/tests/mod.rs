@@ -211,8 +211,8 @@ fn simulated(subscription: &Subscription, status: u16) -> (u32, u32) {
     let (mut now_ms, mut messages) = (0, 0);
     loop {
         let wait_ms = match arrive(&delivery, subscription, now_ms) {
-            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => wait_ms,
-            Arrival::Expired(_) | Arrival::Forward(_) => return (delivery.attempts, messages),
+            Arrival::NotDue { wait_ms } => wait_ms,
+            Arrival::Ended(_) | Arrival::Forward(_) => return (delivery.attempts, messages),
             Arrival::Attempt => {
                 let result =
                     TransportResult::Answered { status, retry_after: None, body: Vec::new() };

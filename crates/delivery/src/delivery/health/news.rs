@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::DestinationKey;
 use super::shared::{DestinationState, Document, Spell, VERSION};
 use crate::delivery::FailingDestination;
-use crate::subscription::Disabled;
 use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
 use crate::time::duration::{HOUR_MS, MINUTE_MS};
@@ -52,9 +51,8 @@ pub enum Subject {
     Switch {
         /// The destination that was switched.
         destination: DestinationKey,
-        /// The fate of its deliveries while it is disabled; `None` once it is enabled.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        disabled: Option<Disabled>,
+        /// False once it is enabled again.
+        is_disabled: bool,
     },
     /// A topic was changed, as `namespace/topic`.
     Topic(String),
@@ -121,7 +119,7 @@ impl News {
     ) -> [Self; 2] {
         let (failing, slow, refusing) = (state.failing, state.slow, state.refusing);
         let (ended_ms, ceiling) = (state.ended_ms, state.ceiling);
-        let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
+        let is_disabled = state.disabled.is_some();
         let last_failure = state.last_failure.clone();
         let subjects = [
             Subject::Health(Health {
@@ -133,7 +131,7 @@ impl News {
                 ended_ms,
                 ceiling,
             }),
-            Subject::Switch { destination, disabled },
+            Subject::Switch { destination, is_disabled },
         ];
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
@@ -169,8 +167,8 @@ impl Document for News {
                 let until_ms = spells.into_iter().flatten().map(|spell| spell.until_ms).max();
                 until_ms.unwrap_or_default().saturating_sub(self.at_ms).saturating_add(HEALTH_MS)
             }
-            Subject::Switch { disabled: Some(_), .. } => return None,
-            Subject::Switch { disabled: None, .. } => HEALTH_MS,
+            Subject::Switch { is_disabled: true, .. } => return None,
+            Subject::Switch { is_disabled: false, .. } => HEALTH_MS,
             Subject::Topic(_) => TOPIC_MS,
         };
         Some(self.at_ms.saturating_add(lasts_ms))
@@ -181,7 +179,7 @@ impl Document for News {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllNews {
     health: BTreeMap<DestinationKey, (u64, String, Health)>,
-    disabled: BTreeMap<DestinationKey, Disabled>,
+    disabled: BTreeSet<DestinationKey>,
     topics: BTreeMap<TopicName, u64>,
     namespaces: BTreeSet<String>,
 }
@@ -201,10 +199,10 @@ impl FromIterator<News> for AllNews {
                         *known = new;
                     }
                 }
-                Subject::Switch { destination, disabled: Some(disabled) } => {
-                    all.disabled.insert(destination, disabled);
+                Subject::Switch { destination, is_disabled: true } => {
+                    all.disabled.insert(destination);
                 }
-                Subject::Switch { disabled: None, .. } => {}
+                Subject::Switch { is_disabled: false, .. } => {}
                 Subject::Topic(topic) => {
                     let Ok(topic) = topic.parse() else { continue };
                     let known_ms = all.topics.entry(topic).or_insert(at_ms);
@@ -224,7 +222,7 @@ impl AllNews {
 
     /// The destinations that are disabled.
     #[must_use]
-    pub fn disabled(&self) -> &BTreeMap<DestinationKey, Disabled> {
+    pub fn disabled(&self) -> &BTreeSet<DestinationKey> {
         &self.disabled
     }
 
@@ -243,7 +241,7 @@ impl AllNews {
     pub fn unhealthy(&self) -> impl Iterator<Item = DestinationKey> {
         let health = self.health().map(|(_, health)| health).filter(|of| of.is_unhealthy());
         let health = health.map(|health| health.destination);
-        let keys: BTreeSet<_> = health.chain(self.disabled.keys().copied()).collect();
+        let keys: BTreeSet<_> = health.chain(self.disabled.iter().copied()).collect();
         keys.into_iter()
     }
 }

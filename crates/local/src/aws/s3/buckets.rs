@@ -118,7 +118,7 @@ impl Buckets {
         let objects = self.bucket(bucket)?;
         let _shared = self.writes.read().await;
         let put = match only_if_absent {
-            true => objects.put_if_absent(key, content).await,
+            true => objects.put_if_absent(key, content, None).await,
             false => objects.put(key, content).await.map(|()| PutOutcome::Written),
         };
         match put {

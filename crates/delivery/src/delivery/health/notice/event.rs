@@ -35,7 +35,6 @@ impl Notice {
                 "subscription": state.subscription,
                 "since": since_ms.min().map(rfc3339),
                 "why": disabled.map(|disabled| &disabled.why),
-                "then": disabled.map(|disabled| disabled.then),
                 "lastAttempt": attempt,
             },
         });

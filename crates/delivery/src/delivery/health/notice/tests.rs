@@ -6,7 +6,7 @@ use super::*;
 use crate::delivery::health::Finding;
 use crate::delivery::health::shared::{Attempted, DestinationState, Document as _, Findings};
 use crate::delivery::outcome::Outcome;
-use crate::subscription::{Disable, Disabled};
+use crate::subscription::Disable;
 use crate::time::duration::{DAY_MS, HOUR_MS};
 use crate::time::moment::rfc3339;
 
@@ -38,7 +38,7 @@ fn each_change_is_told_once() {
 
 #[test]
 fn a_destination_that_keeps_failing_is_disabled_if_its_subscription_says_so() {
-    let disable = Some(Disable { after_ms: 5 * DAY_MS, then: Disabled::Hold });
+    let disable = Some(Disable { after_ms: 5 * DAY_MS });
     let mut state = None;
     let mut now_ms = 1_000;
     while now_ms < 6 * DAY_MS {
@@ -65,11 +65,11 @@ fn a_destination_that_keeps_failing_is_disabled_if_its_subscription_says_so() {
 #[test]
 fn an_operator_disables_and_enables_and_has_it_probed() {
     let healthy = DestinationState::healthy("https://example.com/", "n/t/s", 1_000);
-    let disabled = healthy.disabled_by_operator(Disabled::DeadLetter, 2_000);
+    let disabled = healthy.disabled_by_operator(2_000);
     assert_eq!(kinds(&disabled), [Transition::Disabled]);
-    let again = disabled.disabled_by_operator(Disabled::Hold, 3_000);
+    let again = disabled.disabled_by_operator(3_000);
     let of_again = again.disabled.clone().expect("it is disabled");
-    assert_eq!((of_again.since_ms, of_again.then), (2_000, Disabled::Hold));
+    assert_eq!(of_again.since_ms, 2_000);
     assert_eq!(kinds(&again.enabled(4_000)), [Transition::Disabled, Transition::Enabled]);
     let began = failing(Finding::Began { lasts_ms: HOUR_MS }, 1_000);
     let probed = DestinationState::merged(None, &began, 1_000).probed_now(5_000);

@@ -7,7 +7,7 @@ use super::spell::{Spell, merged_spell};
 use super::state::{DestinationState, DisabledState};
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::delivery::health::{Finding, probation, slow};
-use crate::subscription::{Disable, Disabled};
+use crate::subscription::Disable;
 use crate::time::duration::{HOUR_MS, format_ms};
 
 /// The row of failures is published again after this time.
@@ -62,11 +62,11 @@ impl DestinationState {
         state
     }
 
-    /// Deliveries wait or end, depending on `then`, until it is enabled.
+    /// Deliveries become dead letters until it is enabled.
     #[must_use]
-    pub fn disabled_by_operator(self, then: Disabled, now_ms: u64) -> Self {
+    pub fn disabled_by_operator(self, now_ms: u64) -> Self {
         let since_ms = self.disabled.as_ref().map_or(now_ms, |disabled| disabled.since_ms);
-        let disabled = Some(DisabledState { since_ms, then, why: "by an operator".to_owned() });
+        let disabled = Some(DisabledState { since_ms, why: "by an operator".to_owned() });
         self.changed(|state| state.disabled = disabled, now_ms)
     }
 
@@ -138,14 +138,14 @@ impl DestinationState {
 
     /// Disables it, once it has failed for the time in its subscription.
     fn disable_if_due(&mut self, disable: Option<Disable>) {
-        let (Some(Disable { after_ms, then }), Some(failing)) = (disable, self.failing) else {
+        let (Some(Disable { after_ms }), Some(failing)) = (disable, self.failing) else {
             return;
         };
         // Time of its last failure.
         let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
         if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
             let why = format!("it failed for {}", format_ms(after_ms));
-            self.disabled = Some(DisabledState { since_ms: at_ms, then, why });
+            self.disabled = Some(DisabledState { since_ms: at_ms, why });
         }
     }
 

@@ -9,7 +9,6 @@ use super::findings::{Attempted, namespace_of};
 use super::spell::Spell;
 use crate::delivery::FailingDestination;
 use crate::delivery::health::notice::{Notice, Transition};
-use crate::subscription::Disabled;
 use crate::time::duration::DAY_MS;
 
 /// Health expires after this time without a write.
@@ -20,8 +19,6 @@ const FORGOTTEN_MS: u64 = 7 * DAY_MS;
 pub struct DisabledState {
     /// Time of the change.
     pub since_ms: u64,
-    /// The fate of its deliveries.
-    pub then: Disabled,
     /// The reason, for people.
     pub why: String,
 }

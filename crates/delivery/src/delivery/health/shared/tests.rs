@@ -3,7 +3,7 @@
 use super::*;
 use crate::delivery::health::Finding;
 use crate::delivery::outcome::Outcome;
-use crate::subscription::{Disable, Disabled};
+use crate::subscription::Disable;
 use crate::time::duration::DAY_MS;
 
 fn findings(failing: Option<(Finding, u64)>) -> Findings {
@@ -87,7 +87,7 @@ fn one_process_at_a_time_may_probe() {
 fn health_is_forgotten_after_a_week_and_a_switch_never() {
     let state = DestinationState::merged(None, &began(1_000, 10_000), 2_000);
     assert_eq!(state.entry().expires_ms, Some(2_000 + 7 * DAY_MS));
-    let disabled = state.disabled_by_operator(Disabled::Hold, 3_000);
+    let disabled = state.disabled_by_operator(3_000);
     assert_eq!(disabled.entry().expires_ms, None);
     assert_eq!(disabled.enabled(4_000).entry().expires_ms, Some(4_000 + 7 * DAY_MS));
 }
@@ -155,7 +155,7 @@ fn of_two_processes_the_one_that_found_it_slow_last_is_right() {
 
 #[test]
 fn failures_of_long_ago_are_not_the_beginning_of_those_of_today() {
-    let disable = Some(Disable { after_ms: DAY_MS, then: Disabled::Hold });
+    let disable = Some(Disable { after_ms: DAY_MS });
     let state = DestinationState::merged(None, &began(1_000, 10_000), 1_000);
     let now_ms = 11_000 + DAY_MS;
     let again = Findings { disable, ..began(now_ms, 10_000) };
