@@ -20,6 +20,8 @@ use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
+use crate::replay::Rate;
+
 /// The dead letters of a chunk: what SQS takes in one call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub(crate) const CHUNK: usize = 10;
@@ -46,6 +48,15 @@ pub struct JobHeader {
     /// Whether the ends of its deliveries are recorded beside it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub results: bool,
+    /// The most that it sends in a time; a resume may give another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Who started it, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why, in the words of that person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -438,6 +449,9 @@ mod tests {
             queue: None,
             letters: 2,
             results: false,
+            rate: "5/m".parse().ok(),
+            by: Some("ada".to_owned()),
+            note: None,
         };
         let text = write_plan(&header, &plan);
         assert_eq!(read_plan(&text), Ok((header, plan.to_vec())));

@@ -16,6 +16,7 @@ use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, Rate, ReplayJob, RunOptions};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::ports::Clock as _;
+use delivery::subscription::display;
 use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 use uuid::Uuid;
@@ -28,6 +29,7 @@ use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
 use crate::replay_end::NO_END;
 use crate::text;
+use crate::this_machine::is_here;
 
 /// How often the page of a running job is refreshed.
 const REFRESH_MS: u64 = SECOND_MS;
@@ -167,9 +169,12 @@ fn head(app: &App, header: &JobHeader, counts: ReplayCounts) -> Markup {
             p .sub {
                 (state(app, header, counts))
                 " · started " (line(&text::seconds(&header.at)))
+                @if let Some(by) = &header.by { " by " (line(by)) }
                 " · " (describe_target(&header.to))
                 @if let Some(queue) = &header.queue { " through " code { (line(queue)) } }
+                @if let Some(rate) = header.rate { " · at most " (rate) }
             }
+            @if let Some(note) = &header.note { p .sub { (line(note)) } }
         } }
     }
 }
@@ -260,10 +265,16 @@ fn resume_form(app: &App, replay: &ReplayJob, counts: ReplayCounts) -> Markup {
             p .notice { (text::dead_letters(uncertain)) " may have been sent before the interruption." }
             label .inline { input type="checkbox" name="skip_uncertain" value="yes"; " Skip those" }
         }
+        @if let Some(address) = only_in_ledger(app, &replay.header) {
+            label .inline {
+                input type="checkbox" name="address" value=(address) required;
+                " The ledger names the address " code { (line(&address)) } ". Send the events there"
+            }
+        }
         div .buttons {
             label .inline {
                 "At most "
-                input name="rate" placeholder="50/s, or empty" aria-label="The maximum rate, as in 50/s"
+                input name="rate" placeholder={ (replay.header.rate.map_or_else(|| "50/s".to_owned(), |rate| rate.to_string())) ", or empty" } aria-label="The maximum rate, as in 50/s"
                     autocomplete="off";
             }
             button .primary type="submit" { "Resume with " (text::dead_letters(open)) }
@@ -362,9 +373,26 @@ pub(super) async fn resume(
         return Ok(started());
     }
     let replay = read_job(&app, &job).await?;
+    let only_in_ledger = only_in_ledger(&app, &replay.header);
+    if only_in_ledger.is_some() && only_in_ledger.as_deref() != value(&pairs, "address") {
+        let why = "Confirm the address that the ledger names.".to_owned();
+        return Err(with_link(InvalidField::new("address", why).into()));
+    }
     let result = run(&app, replay, options).await;
     result.map_err(|error| with_link(PageError::not_sent(&error)))?;
     Ok(started())
+}
+
+/// The address, not on this machine, that only the ledger of a job names. Who can write to the container can
+/// change a ledger, so a person confirms it.
+fn only_in_ledger(app: &App, header: &JobHeader) -> Option<String> {
+    let target: ReplayTarget = header.to.parse().ok()?;
+    let queue = app.queues.for_target(&target, header.queue.as_deref()).ok()?;
+    match (target, queue) {
+        (ReplayTarget::Url(url), _) => Some(display(&url)),
+        (_, Some(queue)) if app.queues.is_default() && !is_here(&queue) => Some(display(&queue)),
+        _ => None,
+    }
 }
 
 async fn run(app: &App, job: ReplayJob, options: RunOptions) -> anyhow::Result<()> {

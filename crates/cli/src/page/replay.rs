@@ -11,7 +11,9 @@ use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayState, is_job_name};
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
-use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name};
+use deadletters::replay::{
+    NewJob, Rate, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name,
+};
 use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
@@ -26,6 +28,7 @@ use super::list::PICKED;
 use super::markup::{line, word};
 use super::query::{InvalidField, Query, href, pairs, value};
 use crate::text;
+use crate::this_machine::user;
 use crate::unreadable_ledger::refusal;
 
 /// The fields of the forms of this page, besides filters.
@@ -367,7 +370,8 @@ async fn run(
     let results =
         app.queues.records_results(target, queue.as_ref(), container, plan.any_key()).await;
     let queue = queue.map(String::from);
-    let job = ReplayJob::start(&app.letters, job, target, queue, results, plan).await?;
-    let options = RunOptions { rate, skip_uncertain: false };
-    app.jobs.run(job, sender, options, Arc::clone(&app.caches))
+    let target = target.clone();
+    let new = NewJob { job, target, queue, results, rate, by: user(), note: None };
+    let job = ReplayJob::start(&app.letters, new, plan).await?;
+    app.jobs.run(job, sender, RunOptions::default(), Arc::clone(&app.caches))
 }

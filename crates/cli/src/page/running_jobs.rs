@@ -4,6 +4,7 @@
 //! job that ends with this process can be resumed like any other.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::machine::Machine;
@@ -73,7 +74,7 @@ impl RunningJobs {
                 let mut counts = sum.lock().unwrap_or_else(PoisonError::into_inner);
                 *counts = counts.plus(chunk);
             };
-            if let Err(error) = job.run(&sender, options, on_chunk).await {
+            if let Err(error) = job.run(&sender, options, pending(), on_chunk).await {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(format!("{error:#}"));
             }

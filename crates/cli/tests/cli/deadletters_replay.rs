@@ -13,7 +13,7 @@ use local::subscriber::{Subscriber, status_sequence};
 use serde_json::Value;
 
 use crate::check_stack::cloud_formation;
-use crate::page_server::PageServer;
+use crate::page_server::{PageServer, interrupt};
 use crate::sample_letters;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
@@ -222,7 +222,16 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
         said.contains("4 of 5 dead letters sent") && said.contains("1 were refused: --resume http"),
         "{said}"
     );
-    let done = container.run(&["replay", "--yes", "--resume", "http"]);
+    // The ledger may have been changed by whoever can write to the container.
+    let asked = container.run(&["replay", "--yes", "--resume", "http"]);
+    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
+    assert!(text(&asked.stderr).contains(&format!("confirm it with --to-url {url}")));
+    let page = PageServer::start(&container, &[]);
+    assert!(page.page("/jobs/http").await.contains(&format!("name=\"address\" value=\"{url}\"")));
+    let token = page.token().await;
+    let unconfirmed = page.post("/jobs/http/resume", &[("token", &token)]).send().await;
+    assert_eq!(unconfirmed.expect("an answer").status(), 400);
+    let done = container.run(&["replay", "--yes", "--resume", "http", "--to-url", &url]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let mut ids: Vec<String> =
         seen.lock().expect("nobody panicked").iter().map(|(id, _)| id.clone()).collect();
@@ -230,6 +239,32 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note() {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let subscriber = Subscriber::listen(0).await.expect("a port");
+    let url = format!("http://127.0.0.1:{}/slow", subscriber.port().expect("a port"));
+    let (sent, mut first) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(subscriber.serve(status_sequence(vec![StatusCode::OK], 0), move |_, _| {
+        sent.send(()).expect("the test waits");
+    }));
+    // One a minute: the first chunk waits when the signal comes.
+    let arguments =
+        ["--yes", "--to-url", &url, "--name", "slow", "--rate", "1/m", "--note", "for ada"];
+    let mut job = container.lastmile(&[&["replay"][..], &arguments].concat());
+    let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    first.recv().await.expect("the first is sent");
+    interrupt(&job);
+    let done = job.wait_with_output().expect("it ends");
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --resume slow";
+    assert!(said.starts_with(expected), "{said}");
+    let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
+    assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");
 }
 
 /// Neither what is printed nor the ledger has them, so that a resume has to be told again.

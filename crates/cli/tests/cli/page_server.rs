@@ -89,15 +89,19 @@ impl PageServer {
 
     /// Ends it like Ctrl-C; whether it succeeded, and its standard error.
     pub(crate) fn interrupt(mut self) -> (bool, String) {
-        let id = self.process.id().to_string();
-        let status_and_text =
-            std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
-        assert!(status_and_text.success());
+        interrupt(&self.process);
         let ended = self.process.wait().expect("it ends");
         let mut said = String::new();
         self.process.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
         (ended.success(), said)
     }
+}
+
+/// What Ctrl-C does to a process.
+pub(crate) fn interrupt(process: &Child) {
+    let id = process.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
+    assert!(sent.success());
 }
 
 pub(crate) async fn status_and_text(response: Response) -> (u16, String) {

@@ -14,6 +14,7 @@ mod rate;
 pub mod sender;
 
 use std::collections::{BTreeMap, HashSet};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use adapters::machine::Machine;
@@ -24,7 +25,7 @@ use delivery::delivery::replay::Replay;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::NAMELESS;
 use delivery::time::moment;
-use futures::future::ready;
+use futures::future::{BoxFuture, Either, FutureExt as _, Shared, ready, select};
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
@@ -43,13 +44,35 @@ pub use self::rate::Rate;
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
 
+/// Ready once a person has interrupted the job.
+type Interruption<'a> = Shared<BoxFuture<'a, ()>>;
+
 /// How a job is run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunOptions {
-    /// The most that may be sent in a time; without it, as fast as possible.
+    /// The most that may be sent in a time; without it, that of the job's ledger.
     pub rate: Option<Rate>,
     /// Whether uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
+}
+
+/// What a new job is, apart from its dead letters.
+#[derive(Debug)]
+pub struct NewJob {
+    /// Its name.
+    pub job: String,
+    /// Where its dead letters are sent.
+    pub target: ReplayTarget,
+    /// The queue, if they are sent through one.
+    pub queue: Option<String>,
+    /// Whether the ends of its deliveries will be recorded in this container.
+    pub results: bool,
+    /// The most that may be sent in a time; without it, as fast as possible.
+    pub rate: Option<Rate>,
+    /// Who starts it, as far as that is known.
+    pub by: Option<String>,
+    /// Why, in the words of that person.
+    pub note: Option<String>,
 }
 
 /// What would be sent, counted exactly.
@@ -185,19 +208,16 @@ pub struct ReplayJob {
 }
 
 impl ReplayJob {
-    /// Writes the plan of a new job. `results` says whether the ends of its deliveries will be recorded in
-    /// this container.
+    /// Writes the plan of a new job.
     ///
     /// # Errors
     /// When there is a job of this name, or the ledger cannot be written.
     pub async fn start(
         letters: &DeadLetters,
-        job: String,
-        target: &ReplayTarget,
-        queue: Option<String>,
-        results: bool,
+        new: NewJob,
         plan: ReplayPlan,
     ) -> anyhow::Result<Self> {
+        let NewJob { job, target, queue, results, rate, by, note } = new;
         let key = letters.ledger_key(&job, "plan");
         ensure!(
             letters.container.get(&key).await?.is_none(),
@@ -212,6 +232,9 @@ impl ReplayJob {
             queue,
             letters: plan.len(),
             results,
+            rate,
+            by,
+            note,
         };
         letters.container.put(&key, write_plan(&header, &plan)).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
@@ -272,7 +295,8 @@ impl ReplayJob {
         })
     }
 
-    /// Sends what is not finished; `on_chunk` is called with the counts of each chunk.
+    /// Sends what is not finished, until `interrupted` is ready: then no chunk begins, and those under way
+    /// are finished. `on_chunk` is called with the counts of each chunk.
     ///
     /// # Errors
     /// When the ledger or a dead letter cannot be read or written, or nothing of a chunk was
@@ -281,36 +305,39 @@ impl ReplayJob {
         &mut self,
         sender: &ReplaySender,
         options: RunOptions,
+        interrupted: impl Future<Output = ()> + Send,
         on_chunk: impl Fn(ReplayCounts),
     ) -> anyhow::Result<ReplayCounts> {
-        let stop = AtomicBool::new(false);
-        let this = &*self;
-        let started =
-            stream::iter(self.schedule(options.rate)).then(|(number, at_ms)| async move {
-                let wait_ms = at_ms.saturating_sub(Machine.now_ms());
-                if wait_ms > 0 {
-                    Machine.sleep(wait_ms).await;
-                }
-                number
-            });
-        let chunks = started.map(|number| async move {
-            Ok((number, this.run_chunk(number, sender, options).await?))
-        });
-        let mut chunks = until_failed(chunks, &stop).boxed();
+        let options = RunOptions { rate: options.rate.or(self.header.rate), ..options };
+        let interrupted = interrupted.boxed().shared();
         let (mut done, mut failed) = (Vec::new(), None);
-        while let Some(chunk) = chunks.next().await {
-            match chunk {
-                Ok((number, entries)) => {
-                    on_chunk(ReplayCounts::of(&entries));
-                    done.push((number, entries));
-                }
-                Err(error) => {
-                    failed.get_or_insert(error);
+        {
+            let stop = AtomicBool::new(false);
+            let (this, interruption) = (&*self, &interrupted);
+            let started =
+                stream::iter(self.schedule(options.rate)).then(|(number, at_ms)| async move {
+                    let wait_ms = at_ms.saturating_sub(Machine.now_ms());
+                    if wait_ms > 0 {
+                        Machine.sleep(wait_ms).await;
+                    }
+                    number
+                });
+            let chunks = started.take_until(interrupted.clone()).map(|number| async move {
+                Ok((number, this.run_chunk(number, sender, options, interruption).await?))
+            });
+            let mut chunks = until_failed(chunks, &stop).boxed();
+            while let Some(chunk) = chunks.next().await {
+                match chunk {
+                    Ok((number, entries)) => {
+                        on_chunk(ReplayCounts::of(&entries));
+                        done.push((number, entries));
+                    }
+                    Err(error) => {
+                        failed.get_or_insert(error);
+                    }
                 }
             }
         }
-        // The stream borrows this job, which is changed next.
-        drop(chunks);
         self.chunks.extend(done);
         match failed {
             Some(error) => Err(error),
@@ -350,6 +377,7 @@ impl ReplayJob {
         number: u32,
         sender: &ReplaySender,
         options: RunOptions,
+        interrupted: &Interruption<'_>,
     ) -> anyhow::Result<Vec<LedgerEntry>> {
         let (job, container) = (&self.header.job, &self.letters.container);
         let (planned, before) =
@@ -360,8 +388,12 @@ impl ReplayJob {
         let key = self.letters.ledger_key(job, &number.to_string());
         // Before sending: after a crash the ledger has to name what may have been sent.
         container.put(&key, write_entries(&entries)).await?;
-        let results = send(sender, &items, options.rate).await;
+        let results = send(sender, &items, options.rate, interrupted).await;
         let problem = nothing_accepted(&results);
+        let not_sent = items.get(results.len()..).unwrap_or_default();
+        for item in not_sent {
+            restore(&mut entries, before, item.delivery);
+        }
         for (item, result) in items.iter().zip(results) {
             let entry = entries.iter_mut().find(|entry| entry.delivery == item.delivery);
             entry.context("every item was made of an entry")?.apply(result);
@@ -420,13 +452,36 @@ impl ReplayJob {
     }
 }
 
-/// Sends the items of a chunk, no faster than the rate.
-async fn send(sender: &ReplaySender, items: &[ReplayItem], rate: Option<Rate>) -> Vec<SendResult> {
+/// Makes the entry of a delivery that was not sent what it was `before`; without one it has none.
+fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, delivery: Uuid) {
+    let is_it = |entry: &LedgerEntry| entry.delivery == delivery;
+    match before.unwrap_or_default().iter().find(|entry| is_it(entry)) {
+        Some(before) => {
+            entries.iter_mut().filter(|entry| is_it(entry)).for_each(|it| *it = before.clone());
+        }
+        None => entries.retain(|entry| !is_it(entry)),
+    }
+}
+
+/// Sends the items of a chunk, no faster than the rate; fewer results than items where it was interrupted
+/// while it waited.
+async fn send(
+    sender: &ReplaySender,
+    items: &[ReplayItem],
+    rate: Option<Rate>,
+    interrupted: &Interruption<'_>,
+) -> Vec<SendResult> {
     let Some(rate) = rate else { return sender.send(items).await };
     let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
     for burst in items.chunks(rate.burst()) {
         let due_ms = begun_ms.saturating_add(rate.wait_ms(results.len() as u64));
-        Machine.sleep(due_ms.saturating_sub(Machine.now_ms())).await;
+        let wait = Machine.sleep(due_ms.saturating_sub(Machine.now_ms()));
+        // The first is sent at once, so that every chunk that begins gets on.
+        if !results.is_empty()
+            && let Either::Right(_) = select(pin!(wait), interrupted.clone()).await
+        {
+            break;
+        }
         results.extend(sender.send(burst).await);
     }
     results

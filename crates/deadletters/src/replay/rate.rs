@@ -1,13 +1,16 @@
 //! How fast a job sends.
 
+use std::fmt;
 use std::str::FromStr;
 
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use serde::{Deserialize, Serialize};
 
 use crate::ledger::CHUNK;
 
 /// How many dead letters may be sent in which time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Rate {
     count: u64,
     period_ms: u64,
@@ -24,6 +27,28 @@ impl Rate {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
         // At least one, for rates below one a second.
         usize::try_from(per_second).unwrap_or(CHUNK).clamp(1, CHUNK)
+    }
+}
+
+/// As on the command line and in a ledger.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let period = if self.period_ms == MINUTE_MS { "m" } else { "s" };
+        write!(f, "{}/{period}", self.count)
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -53,7 +78,8 @@ mod tests {
         assert_eq!((rate.wait_ms(0), rate.wait_ms(10), rate.wait_ms(100)), (0, 200, 2_000));
         assert_eq!("600/m".parse::<Rate>().unwrap().wait_ms(10), 1_000);
         for (text, burst) in [("50/s", 10), ("4/s", 4), ("600/m", 10), ("30/m", 1)] {
-            assert_eq!(text.parse::<Rate>().unwrap().burst(), burst, "{text}");
+            let rate: Rate = text.parse().unwrap();
+            assert_eq!((rate.burst(), rate.to_string()), (burst, text.to_owned()), "{text}");
         }
         for text in ["", "0", "0/s", "5/h", "-1/s", "a/s"] {
             assert!(text.parse::<Rate>().unwrap_err().contains("50/s"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use deadletters::ledger::JobSummary;
+use deadletters::ledger::{JobHeader, JobSummary};
 use deadletters::replay::ends::Ends;
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob};
@@ -80,7 +80,7 @@ fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode
         json
     };
     let as_table = || {
-        let mut text = format!("{}\n", table(std::slice::from_ref(job)));
+        let mut text = format!("{}\n{}", table(std::slice::from_ref(job)), started(&job.header));
         if !job.header.has_results(&job.counts) {
             text.push_str("results are not recorded here: see the list of dead letters\n");
         }
@@ -109,6 +109,15 @@ fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+/// Who started a job, how fast it sends and why, as far as its ledger says.
+fn started(header: &JobHeader) -> String {
+    let by = header.by.as_ref().map(|by| format!("by: {by}"));
+    let rate = header.rate.map(|rate| format!("at most: {rate}"));
+    let note = header.note.as_ref().map(|note| format!("note: {note}"));
+    let known = [by, rate, note].into_iter().flatten();
+    known.map(|line| format!("{}\n", text::line(&line))).collect()
+}
+
 /// The ends that are dead letters again, oldest first.
 fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
     let mut again: Vec<&StoredReplayEnd> =
@@ -133,6 +142,9 @@ fn json(job: &JobSummary) -> Value {
     json!({
         "job": job.header.job,
         "at": job.header.at,
+        "by": job.header.by,
+        "note": job.header.note,
+        "rate": job.header.rate,
         "to": ReplayTarget::shown_of(&job.header.to),
         "queue": job.header.queue,
         "letters": job.header.letters,

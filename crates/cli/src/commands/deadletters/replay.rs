@@ -1,5 +1,6 @@
 //! `lastmile deadletters replay`: sends dead letters again, after counting them exactly.
 
+use std::future::pending;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
@@ -8,9 +9,10 @@ use deadletters::DeadLetters;
 use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
-use deadletters::replay::{Rate, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
+use deadletters::replay::{NewJob, Rate, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
 use delivery::address::http_url;
 use delivery::ports::Clock as _;
+use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::time::brief;
 use futures::stream::TryStreamExt as _;
@@ -20,11 +22,13 @@ use uuid::Uuid;
 use super::ends;
 use super::search::Search;
 use super::selection::{ContainerArgs, DismissedArgs};
-use crate::confirm::may_proceed;
+use crate::confirm::{is_confirmed, may_proceed};
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
+use crate::interrupt;
 use crate::output::{note, out};
 use crate::replay_sender::ReplayQueueArgs;
+use crate::this_machine::{is_here, user};
 use crate::unreadable_ledger::{not_shown, refusal};
 use crate::{progress, text};
 
@@ -54,7 +58,7 @@ pub(super) struct Arguments {
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// The most to send in a second or minute, as in 50/s or 600/m
+    /// The most to send in a second or minute, as in 50/s or 600/m; a resume keeps the rate of the job
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
     /// Post the events to this URL instead; --resume needs it again if it has a user or a query
@@ -68,8 +72,11 @@ pub(super) struct Arguments {
     /// The name of the job; by default the time it starts
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     name: Option<String>,
+    /// Why, for the list of jobs
+    #[arg(long, help_heading = "Job", value_name = "TEXT")]
+    note: Option<String>,
     /// Continue a job that was interrupted
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "to_topic", "FilterArgs", "again"])]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs", "again"])]
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
     #[arg(long, requires = "resume")]
@@ -152,9 +159,10 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     }
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
     let queue = queue.map(String::from);
-    let job = ReplayJob::start(letters, job, &target, queue, results, plan).await?;
-    let options = RunOptions { rate: arguments.rate, skip_uncertain: false };
-    send(letters, job, &sender, options, arguments.wait).await
+    let (rate, by, note) = (arguments.rate, user(), arguments.note);
+    let new = NewJob { job, target, queue, results, rate, by, note };
+    let job = ReplayJob::start(letters, new, plan).await?;
+    send(letters, job, &sender, RunOptions::default(), arguments.wait).await
 }
 
 /// Leaves out what was replayed before, or of each event the older dead letters; says so in these lines.
@@ -208,6 +216,7 @@ async fn resume(
     if arguments.dry_run || counts.finished() == all {
         return Ok(ExitCode::SUCCESS);
     }
+    let is_given = arguments.to_url.is_some();
     let target = ReplayTarget::resumed(&replay.header.to, arguments.to_url).map_err(usage_error)?;
     if !may_proceed(arguments.yes, "continue the job?")? {
         return Ok(ExitCode::FAILURE);
@@ -215,10 +224,36 @@ async fn resume(
     let in_ledger = replay.header.queue.as_deref();
     let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
     let queue = queues.for_target(&target, in_ledger)?;
+    let only_in_ledger = match (&target, &queue) {
+        (ReplayTarget::Url(url), _) if !is_given => Some(("--to-url", url)),
+        (_, Some(queue)) if queues.is_default() && !is_here(queue) => Some(("--queue-url", queue)),
+        _ => None,
+    };
+    if let Some((option, address)) = only_in_ledger
+        && !is_trusted(job, option, address)?
+    {
+        return Ok(ExitCode::FAILURE);
+    }
     note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
     let (sender, _) = queues.sender(&target, in_ledger).await?;
     let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
     send(letters, replay, &sender, RunOptions { rate, skip_uncertain }, arguments.wait).await
+}
+
+/// Whether a person trusts an address that only the ledger of a job names. Who can write to the container can
+/// change a ledger, and `--yes` is given before anybody has seen the address.
+///
+/// # Errors
+/// When nobody can be asked.
+fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
+    let shown = display(address);
+    is_confirmed(
+        &format!("the ledger of the job names the address {shown}: send the events there?"),
+        &format!(
+            "nothing was sent, since only the ledger of the job {job} names the address {shown}: confirm it with \
+             {option} {shown}"
+        ),
+    )
 }
 
 /// Which chunks are uncertain, and whether they are sent again.
@@ -310,7 +345,7 @@ async fn send(
     let began_ms = Machine.now_ms();
     let on_chunk =
         |counts: ReplayCounts| bar.inc(counts.finished() + counts.refused + counts.uncertain);
-    let ran = job.run(sender, options, on_chunk).await;
+    let ran = job.run(sender, options, interrupted(), on_chunk).await;
     bar.finish_and_clear();
     // Before the error, if there is one: what was sent has been sent.
     out(&report(&name, &job.counts(), all))?;
@@ -323,15 +358,31 @@ async fn send(
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 
+/// Waits for Ctrl-C, and says what it does.
+async fn interrupted() {
+    // A process that cannot be asked to stop sends everything.
+    if interrupt::requested().await.is_err() {
+        return pending().await;
+    }
+    note("stopping after what is under way");
+}
+
 fn report(job: &str, counts: &ReplayCounts, all: u64) -> String {
-    let (sent, all) = (text::grouped(counts.sent), text::dead_letters(all));
-    let mut lines = format!("{sent} of {all} sent by the job {job}\n");
+    let mut lines = format!(
+        "{} of {} sent by the job {job}\n",
+        text::grouped(counts.sent),
+        text::dead_letters(all)
+    );
     let others = [
         (counts.unfit, "cannot be sent to this target".to_owned()),
         (counts.gone, "no longer exist".to_owned()),
         (counts.skipped, "were uncertain and skipped".to_owned()),
         (counts.refused, format!("were refused: --resume {job} tries again")),
         (counts.uncertain, format!("are uncertain: --resume {job} continues")),
+        (
+            all.saturating_sub(counts.finished() + counts.refused + counts.uncertain),
+            format!("were not sent yet: lastmile deadletters replay --resume {job} continues"),
+        ),
     ];
     for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
         lines.push_str(&format!("{} {what}\n", text::grouped(*count)));
