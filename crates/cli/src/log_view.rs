@@ -3,6 +3,8 @@
 //! A line of an attempt says where it went, how it ended and how long until the next one, in the words of
 //! `line_words`. Each part is made harmless when it is made.
 
+use std::sync::{Mutex, PoisonError};
+
 use adapters::json_log::JsonLayer;
 use local::watch::{Line, Watch, is_ours};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -10,13 +12,18 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::dev_log::DevLog;
 use crate::line_words::{Kind, words};
 use crate::output::out_json;
 use crate::styled::{Part, Style, plain};
 
-/// Starts to receive the log lines of the functions in this process up to this level; whether they are also
-/// written to standard output, as JSON as in the cloud.
-pub(crate) fn watch(level: LevelFilter, are_written: bool) -> UnboundedReceiver<Line> {
+/// Starts to receive the log lines of the functions in this process up to this level. `are_written` also writes them to
+/// standard output, as JSON as in the cloud; `kept` also keeps them, for `lastmile trace`.
+pub(crate) fn watch(
+    level: LevelFilter,
+    are_written: bool,
+    kept: Option<DevLog>,
+) -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
     // A line that nobody reads is never made: libraries log much.
     let ours = |level: LevelFilter| {
@@ -29,8 +36,15 @@ pub(crate) fn watch(level: LevelFilter, are_written: bool) -> UnboundedReceiver<
         });
         layer.with_filter(ours(LevelFilter::INFO))
     });
+    let kept = kept.map(|log| {
+        let log = Mutex::new(log);
+        let layer = JsonLayer(move |_, line: &str| {
+            log.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+        });
+        layer.with_filter(ours(LevelFilter::INFO))
+    });
     let watched = Watch(sender).with_filter(ours(level));
-    tracing_subscriber::registry().with(written).with(watched).init();
+    tracing_subscriber::registry().with(written).with(kept).with(watched).init();
     lines
 }
 

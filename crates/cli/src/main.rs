@@ -24,6 +24,7 @@ mod compiled;
 mod confirm;
 mod cost;
 mod data_lock;
+mod dev_log;
 mod dev_page;
 mod dev_view;
 #[cfg(test)]
@@ -61,6 +62,7 @@ mod text;
 mod this_machine;
 mod topic_news;
 mod topics;
+mod trace;
 mod unreadable_ledger;
 mod unset_secrets;
 mod writable;
@@ -74,7 +76,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::doctor;
 use crate::commands::{
     apply, check, completions, convert, deadletters, demo, destinations, dev, explain, man,
-    publish, rollback, sample, subscriber, subscriptions, try_out, validate,
+    publish, rollback, sample, subscriber, subscriptions, trace as trace_command, try_out,
+    validate,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -120,6 +123,8 @@ enum Command {
     Doctor(LeftOut),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
+    /// Shows what happened to an event: every delivery with its attempts, its end, its dead letter and replays
+    Trace(trace_command::Arguments),
     /// Lists destinations that are not healthy; disables, enables and probes them
     Destinations(destinations::Arguments),
     /// Estimates what a load costs and needs
@@ -163,6 +168,7 @@ impl Command {
             | Self::Convert(_)
             | Self::Subscriptions(_)
             | Self::Deadletters(_)
+            | Self::Trace(_)
             | Self::Destinations(_)
             | Self::Cost(_)
             | Self::Sample(_)
@@ -223,6 +229,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(not(feature = "aws"))]
         Command::Doctor(_) => Err(stack::built_without_aws()),
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
+        Command::Trace(arguments) => trace_command::run(arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,

@@ -57,7 +57,7 @@ impl Stack {
     }
 
     /// The value of a parameter; empty if it has none of this name.
-    fn parameter(&self, name: &str) -> &str {
+    pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map_or("", String::as_str)
     }
 

@@ -26,6 +26,7 @@ mod stack;
 mod subscriber;
 mod table_troubles;
 mod topics;
+mod trace;
 mod trust;
 
 use std::collections::BTreeSet;
@@ -230,6 +231,9 @@ impl Deployment {
             ("/counted/refuses", [400].as_slice()),
             ("/told/busy-once", [503, 200].as_slice()),
             ("/told/refuses", [400].as_slice()),
+            ("/traced/busy-once", [503, 200].as_slice()),
+            ("/traced/takes", [200].as_slice()),
+            ("/traced/refuses", [400].as_slice()),
             ("/aws", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
             ("/forged", [200].as_slice()),
@@ -341,6 +345,9 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("counted", "picky", "/counted/takes", "  filter: {exact: {type: never}}\n"),
         subscription("told", "busy", "/told/busy-once", &retry),
         subscription("told", "refuses", "/told/refuses", ""),
+        subscription("traced", "busy", "/traced/busy-once", &retry),
+        subscription("traced", "takes", "/traced/takes", ""),
+        subscription("traced", "refuses", "/traced/refuses", ""),
         publishers::SAMPLES_TOPIC.to_owned(),
         publishers::page_subscription(subscriber),
     ]

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Before anything starts, so that no line is missed.
-    let mut log = log_view::watch(LevelFilter::INFO, false);
+    let mut log = log_view::watch(LevelFilter::INFO, false, None);
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", text::path(&arguments.data)))?;
     let storage = arguments.data.join("s3");

@@ -23,6 +23,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::commands::destinations::health_below;
 use crate::compiled::Compiled;
 use crate::data_lock::DataLock;
+use crate::dev_log::DevLog;
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
 use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report};
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, and folders of them, read again at each save
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The data folder; dead letters are plain files below s3/dead-letters
+    /// The data folder; dead letters are plain files below s3/dead-letters, and log lines are kept for trace
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
     /// The port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
@@ -89,12 +90,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // That an attempt begins is said in `debug` lines, for the page.
-    let mut log = log_view::watch(LevelFilter::DEBUG, arguments.output == LineOutput::Json);
     let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
     let mut lock = DataLock::take(&arguments.data)?;
+    let kept = DevLog::open(&arguments.data)?;
+    // `debug` lines say that an attempt begins, for the page.
+    let is_json = arguments.output == LineOutput::Json;
+    let mut log = log_view::watch(LevelFilter::DEBUG, is_json, Some(kept));
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
     let page_address = format!("http://{address}");

@@ -18,5 +18,6 @@ pub(crate) mod rollback;
 pub(crate) mod sample;
 pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
+pub(crate) mod trace;
 pub(crate) mod try_out;
 pub(crate) mod validate;

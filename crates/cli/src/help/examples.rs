@@ -276,6 +276,15 @@ const EXAMPLES: &[Examples] = &[
         &["lastmile deadletters serve", "lastmile deadletters serve --stack orders-prod --port 0"],
     ),
     of_command(
+        "trace",
+        "docs/trace.md",
+        &[
+            "lastmile trace order-1",
+            "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
+            "lastmile trace --search order- --since 2d --stack orders-prod --output json",
+        ],
+    ),
+    of_command(
         "destinations",
         "docs/destinations.md",
         &[

@@ -54,6 +54,8 @@ mod sample_subscriber;
 mod samples;
 mod sigv4;
 mod subscription_files;
+mod trace;
+mod trace_stack;
 mod try_auth;
 mod try_out;
 mod unread_output;

@@ -1,0 +1,200 @@
+//! Finds everything about the wanted text: log lines, the dead letters that they name, and replays of these.
+//!
+//! Two looks at the log at most. The first finds lines with the text. The second finds the rest of their deliveries after a
+//! search by any text, and deliveries of replays that the first did not find.
+
+use std::collections::{BTreeSet, HashSet};
+use std::future::ready;
+
+use anyhow::Context as _;
+use deadletters::DeadLetters;
+use deadletters::filter::Filter;
+use deadletters::ledger::ReplayRecord;
+use deadletters::replay::ends::ReplayEndState;
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::time::moment;
+use futures::stream::{StreamExt as _, TryStreamExt as _};
+use local::watch::Line;
+use uuid::Uuid;
+
+use super::Range;
+use super::log_source::LogSource;
+use crate::advice::describe;
+use crate::text;
+use crate::trace::{Letters, Trace, TracedReplay, Wanted, log_line, trace};
+use crate::unreadable_ledger::not_shown;
+
+/// The most deliveries that a second look asks for. A query has at most 10,000 characters.
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
+const DELIVERIES_MAX: usize = 200;
+/// The most dead letters that are read.
+const LETTERS_MAX: usize = 1_000;
+
+/// The result, and notes about what could not be read.
+pub(super) struct Found {
+    pub(super) trace: Trace,
+    pub(super) notes: Vec<String>,
+}
+
+/// Everything that was read so far.
+#[derive(Default)]
+struct Reading {
+    /// Each once: a second look finds some again.
+    raw: HashSet<String>,
+    lines: Vec<Line>,
+    letters: Vec<StoredDeadLetter>,
+    replays: Vec<TracedReplay>,
+    notes: Vec<String>,
+}
+
+pub(super) async fn find(
+    source: &LogSource,
+    wanted: &Wanted,
+    is_search: bool,
+    range: Range,
+) -> anyhow::Result<Found> {
+    let mut reading = Reading::default();
+    reading.look(source, wanted, range).await?;
+    let letters = source.letters().await?;
+    if let Some((letters, container)) = &letters {
+        reading.read_letters(letters, container, wanted, range).await?;
+        reading.read_replays(letters).await?;
+    }
+    let more = reading.to_look_for(is_search);
+    if !more.is_empty() {
+        if more.len() > DELIVERIES_MAX {
+            reading.notes.push(format!("only the first {DELIVERIES_MAX} deliveries are complete"));
+        }
+        let wanted = Wanted::deliveries(more.into_iter().take(DELIVERIES_MAX));
+        reading.look(source, &wanted, range).await?;
+    }
+    let container = letters.map(|(letters, _)| letters.container.name).unwrap_or_default();
+    let of = Letters { container: &container, letters: &reading.letters };
+    Ok(Found { trace: trace(&reading.lines, of, &reading.replays), notes: reading.notes })
+}
+
+impl Reading {
+    /// Adds the lines with this text.
+    async fn look(
+        &mut self,
+        source: &LogSource,
+        wanted: &Wanted,
+        range: Range,
+    ) -> anyhow::Result<()> {
+        let found = source.lines(wanted, range).await?;
+        if found.is_cut {
+            let count = text::grouped(found.lines.len() as u64);
+            self.notes.push(format!(
+                "only the first {count} log lines were read: choose a shorter time with --since and --until"
+            ));
+        }
+        for raw in found.lines {
+            let line = log_line(&raw);
+            let is_in_range = |line: &Line| (range.since_ms..range.until_ms).contains(&line.at_ms);
+            self.lines.extend(line.filter(is_in_range).filter(|_| self.raw.insert(raw)));
+        }
+        Ok(())
+    }
+
+    /// Adds the dead letters that the lines name. Where no line is about a delivery, all of the time range are looked at: a
+    /// log may be gone before them, and at `LogLevel=warn` has no line of a delivery.
+    async fn read_letters(
+        &mut self,
+        letters: &DeadLetters,
+        container: &str,
+        wanted: &Wanted,
+        range: Range,
+    ) -> anyhow::Result<()> {
+        if self.deliveries().next().is_none() {
+            self.letters = search(letters, wanted, range).await?;
+            return Ok(());
+        }
+        let stored = self.lines.iter().filter(|line| line.name == "deadletter.stored");
+        let here = stored.filter(|line| line.field("container") == container);
+        let keys: BTreeSet<&str> = here.map(|line| line.field("key")).collect();
+        for key in keys.into_iter().take(LETTERS_MAX) {
+            match letters.of_key(key).await {
+                Ok(found) => {
+                    // Several may share a blob.
+                    let known: BTreeSet<Uuid> = deliveries(&self.lines).collect();
+                    let new = found.into_iter().filter(|letter| known.contains(&letter.id));
+                    self.letters.extend(new);
+                }
+                // It may have been purged, and the log has the rest.
+                Err(error) => self.notes.push(describe(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the newest replay of each dead letter.
+    async fn read_replays(&mut self, letters: &DeadLetters) -> anyhow::Result<()> {
+        let ended = self.lines.iter().filter(|line| line.name == "delivery.ended");
+        let ended = ended.filter_map(|line| line.field("delivery_id").parse().ok());
+        let ids: BTreeSet<Uuid> =
+            ended.chain(self.letters.iter().map(|letter| letter.id)).collect();
+        let ids: Vec<Uuid> = ids.into_iter().collect();
+        let replayed = letters.replayed(Some(&ids)).await?;
+        self.notes.extend(not_shown(&replayed.unreadable));
+        for record in ids.iter().filter_map(|id| replayed.get(id)) {
+            let state = letters.end_state(record).await;
+            let state = state.with_context(|| format!("the end of a replay by {}", record.job))?;
+            self.replays.push(traced(record, &state));
+        }
+        Ok(())
+    }
+
+    /// The deliveries that the lines do not have, or not completely.
+    fn to_look_for(&self, is_search: bool) -> BTreeSet<Uuid> {
+        let known: BTreeSet<Uuid> = self.deliveries().collect();
+        let replays = self.replays.iter().map(|replay| replay.delivery_id);
+        let ended = self.lines.iter().filter(|line| line.name == "replay.ended");
+        let ended = ended.filter_map(|line| line.field("delivery").parse().ok());
+        let sources = self.letters.iter().filter_map(|it| it.replay.as_ref().map(|of| of.letter));
+        let missing =
+            replays.chain(ended).chain(sources).filter(|delivery| !known.contains(delivery));
+        let found = known.iter().copied().filter(|_| is_search);
+        missing.chain(found).collect()
+    }
+
+    fn deliveries(&self) -> impl Iterator<Item = Uuid> {
+        deliveries(&self.lines)
+    }
+}
+
+/// The deliveries that these lines are about.
+fn deliveries(lines: &[Line]) -> impl Iterator<Item = Uuid> {
+    lines.iter().filter_map(|line| line.field("delivery_id").parse().ok())
+}
+
+/// The dead letters of the time range with the wanted text in an id.
+async fn search(
+    letters: &DeadLetters,
+    wanted: &Wanted,
+    range: Range,
+) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    let Range { since_ms, until_ms } = range;
+    let filter = Filter { since_ms: Some(since_ms), until_ms: Some(until_ms), ..Filter::default() };
+    let is_wanted = |letter: &StoredDeadLetter| {
+        let id = letter.id.to_string();
+        let trace_id = letter.traceparent.as_deref().and_then(|of| of.split('-').nth(1));
+        let ids = [Some(id.as_str()), letter.event_id.as_deref(), trace_id];
+        ids.into_iter().flatten().any(|id| wanted.is(id))
+    };
+    let found = letters.all(&filter).try_filter(|letter| ready(is_wanted(letter)));
+    found.take(LETTERS_MAX).try_collect().await
+}
+
+fn traced(record: &ReplayRecord, state: &ReplayEndState) -> TracedReplay {
+    let outcome = match state {
+        ReplayEndState::Ended(end) => Some(end.state.as_str().to_owned()),
+        ReplayEndState::NotRecorded | ReplayEndState::UnderWay | ReplayEndState::Unknown => None,
+    };
+    TracedReplay {
+        letter: record.entry.letter,
+        job: record.job.clone(),
+        delivery_id: record.entry.delivery,
+        sent_ms: moment::parse(&record.entry.at),
+        outcome,
+    }
+}

@@ -1,0 +1,150 @@
+//! The place of log lines and dead letters: this machine, or a deployed stack.
+
+use std::path::{Path, PathBuf};
+
+use deadletters::DeadLetters;
+use deadletters::container::DeadLetterContainer;
+
+use super::Range;
+#[cfg(feature = "aws")]
+use super::stack_log::StackLog;
+use crate::dev_log;
+use crate::shell;
+use crate::stack::Stack;
+use crate::text;
+use crate::trace::Wanted;
+
+/// The folder of dead letters in a data folder, and the name of its container in log lines.
+const LETTERS: &str = "s3/dead-letters";
+const CONTAINER: &str = "dead-letters";
+
+/// The data folder of `lastmile dev` and `lastmile demo` without `--data`.
+pub(super) const DATA: &str = ".lastmile";
+
+/// A log, and the dead letters beside it.
+pub(super) enum LogSource {
+    /// A data folder of `lastmile dev`.
+    Dev(PathBuf),
+    /// The log groups of a stack.
+    #[cfg(feature = "aws")]
+    Stack(StackLog),
+}
+
+/// Log lines, and whether there are more than can be read.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pub(super) lines: Vec<String>,
+    pub(super) is_cut: bool,
+}
+
+impl LogSource {
+    pub(super) fn of_dev(data: &Path) -> Self {
+        Self::Dev(data.to_owned())
+    }
+
+    #[cfg(feature = "aws")]
+    pub(super) async fn of_stack(name: &str) -> anyhow::Result<Self> {
+        Ok(Self::Stack(StackLog::of(Stack::describe(name).await?).await?))
+    }
+
+    #[cfg(not(feature = "aws"))]
+    pub(super) async fn of_stack(name: &str) -> anyhow::Result<Self> {
+        Err(match Stack::describe(name).await {
+            Ok(_) => crate::stack::built_without_aws(),
+            Err(error) => error,
+        })
+    }
+
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Dev(data) => text::path(data),
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => format!("the log of {}", text::line(log.name())),
+        }
+    }
+
+    /// The option with which `lastmile deadletters` finds the dead letters.
+    pub(super) fn place(&self) -> String {
+        match self {
+            // The commands look there by themselves.
+            Self::Dev(data) if data == Path::new(DATA) => String::new(),
+            Self::Dev(data) => option("container", &data.join(LETTERS).display().to_string()),
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => option("stack", log.name()),
+        }
+    }
+
+    /// The lines that the functions do not log here, so a search cannot find them.
+    pub(super) fn not_logged(&self) -> Option<String> {
+        match self {
+            // All is logged here.
+            Self::Dev(_) => None,
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => log.not_logged(),
+        }
+    }
+
+    /// Announces the cost of the query. Returns false if a person does not agree to a large one.
+    ///
+    /// # Errors
+    /// When the size of the log cannot be read, or nobody can be asked.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
+        match self {
+            Self::Dev(_) => {
+                let _ = (range, yes);
+                Ok(true)
+            }
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => log.may_query(range, yes).await,
+        }
+    }
+
+    /// The lines that are wanted, oldest first.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
+        match self {
+            Self::Dev(data) => {
+                // The caller compares times, which a query has to be told.
+                let _ = range;
+                let lines = dev_log::lines(data, |line| wanted.is_in(line))?;
+                Ok(Lines { lines, is_cut: false })
+            }
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => log.lines(wanted, range).await,
+        }
+    }
+
+    /// The dead letters, and the name of their container in log lines; `None` before there is a folder of them.
+    ///
+    /// # Errors
+    /// When the stack has no container.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    pub(super) async fn letters(&self) -> anyhow::Result<Option<(DeadLetters, String)>> {
+        match self {
+            Self::Dev(data) => {
+                let folder = data.join(LETTERS);
+                if !folder.is_dir() {
+                    return Ok(None);
+                }
+                let container = DeadLetterContainer::folder(&folder.display().to_string())?;
+                Ok(Some((DeadLetters::new(container), CONTAINER.to_owned())))
+            }
+            #[cfg(feature = "aws")]
+            Self::Stack(log) => log.letters().await.map(Some),
+        }
+    }
+}
+
+/// An option after a command, for a shell.
+fn option(name: &str, value: &str) -> String {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || "._-/".contains(char);
+    match value.chars().all(is_word) {
+        true => format!(" --{name} {value}"),
+        false => format!(" --{name} {}", shell::quoted(value)),
+    }
+}

@@ -1,0 +1,153 @@
+//! `lastmile trace`: shows what happened to an event, from the log and the dead letters.
+//!
+//! One file reads the log of `lastmile dev`, one that of a stack; `find` asks either of them, and `report` writes the
+//! result. What the lines mean is decided in [`crate::trace`].
+//!
+//! Promises: only reads. A query of CloudWatch Logs, which is billed by the bytes that it scans, is announced with its
+//! price, and a large one is asked about first.
+
+mod find;
+mod log_source;
+mod report;
+#[cfg(feature = "aws")]
+mod stack_log;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use deadletters::filter::TimeBound;
+use delivery::ports::Clock as _;
+use delivery::time::moment::rfc3339;
+use serde_json::json;
+
+use self::find::Found;
+use self::log_source::{DATA, LogSource};
+use crate::files::usage_error;
+use crate::output::{Output, note, out};
+use crate::styled::{ColorArgs, Screen};
+use crate::text;
+use crate::trace::Wanted;
+
+/// The exit code where nothing was found.
+const NOTHING: u8 = 1;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The id of an event, a webhook-id, or the id of a trace; with --search any text of a log line
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Find TEXT anywhere in a log line, as a part of an id, a source or a type
+    #[arg(long)]
+    search: bool,
+    /// The deployed CloudFormation stack whose log and dead letters are read
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+    /// The data folder of lastmile dev whose log and dead letters are read
+    #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
+    data: PathBuf,
+    /// Log lines of this time or later: RFC 3339, a day in UTC, or how long ago, as in 2h or 7d
+    #[arg(long, default_value = "PT3H", value_name = "WHEN")]
+    since: TimeBound,
+    /// Log lines before this time
+    #[arg(long, value_name = "WHEN")]
+    until: Option<TimeBound>,
+    /// Do not ask for confirmation
+    ///
+    /// A query that may scan more than 20 GB of log lines ($0.10) is asked about.
+    #[arg(long)]
+    yes: bool,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    #[command(flatten)]
+    color: ColorArgs,
+}
+
+/// The time range that is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    since_ms: u64,
+    until_ms: u64,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let range = range(&arguments)?;
+    let text = arguments.text.trim();
+    if text.is_empty() {
+        return Err(usage_error("the text is empty: name an id, or a text with --search"));
+    }
+    let wanted = if arguments.search { Wanted::anywhere(text) } else { Wanted::id(text) };
+    let source = match &arguments.stack {
+        Some(name) => LogSource::of_stack(name).await?,
+        None => LogSource::of_dev(&arguments.data),
+    };
+    if !source.may_query(range, arguments.yes).await? {
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let found = find::find(&source, &wanted, arguments.search, range).await?;
+    found.notes.iter().chain(&source.not_logged()).for_each(note);
+    if found.trace.is_empty() {
+        note(nothing(&arguments, &source, range));
+    }
+    write(&arguments, &found, &source, range)?;
+    Ok(if found.trace.is_empty() { ExitCode::from(NOTHING) } else { ExitCode::SUCCESS })
+}
+
+fn range(arguments: &Arguments) -> anyhow::Result<Range> {
+    let now_ms = Machine.now_ms();
+    let since_ms = arguments.since.ms(now_ms);
+    let until_ms = arguments.until.map_or(now_ms, |until| until.ms(now_ms));
+    if since_ms >= until_ms {
+        return Err(usage_error(format!(
+            "--since {} is not before --until {}: nothing can match",
+            text::at(Some(since_ms)),
+            text::at(Some(until_ms))
+        )));
+    }
+    Ok(Range { since_ms, until_ms })
+}
+
+/// Advice where nothing was found.
+fn nothing(arguments: &Arguments, source: &LogSource, range: Range) -> String {
+    let (text, since) = (text::line(arguments.text.trim()), text::at(Some(range.since_ms)));
+    let place = source.name();
+    let mut said =
+        format!("nothing about {text} in {place} since {since}; --since looks further back");
+    if !arguments.search {
+        said.push_str(
+            ", and --search finds a part of an id. The webhook-id of a request with several events is in no log line: search \
+             for the id of one of its events",
+        );
+    }
+    said
+}
+
+fn write(
+    arguments: &Arguments,
+    found: &Found,
+    source: &LogSource,
+    range: Range,
+) -> anyhow::Result<()> {
+    let Range { since_ms, until_ms } = range;
+    let as_json = || {
+        json!({
+            "text": arguments.text.trim(),
+            "since": rfc3339(since_ms),
+            "until": rfc3339(until_ms),
+            "deliveries": found.trace.deliveries,
+            "unmatched": found.trace.unmatched,
+            "not_logged": source.not_logged(),
+            "notes": found.notes,
+        })
+    };
+    match arguments.output {
+        Output::Json => arguments.output.write(false, as_json, String::new),
+        Output::Table if found.trace.is_empty() => Ok(()),
+        Output::Table => {
+            let screen = Screen::stdout(arguments.color);
+            report::write(&found.trace, &source.place(), screen)?;
+            out(&report::summary(&found.trace))
+        }
+    }
+}

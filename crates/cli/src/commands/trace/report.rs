@@ -1,0 +1,171 @@
+//! A trace for people: a heading for each delivery, and below it its steps in the words of `lastmile dev`.
+
+use delivery::time::moment::rfc3339;
+
+use crate::line_words::Kind;
+use crate::output::out_rendered;
+use crate::styled::{Part, Screen, Style};
+use crate::text;
+use crate::trace::{DeliveryEnd, Step, Trace, TracedDelivery, TracedLetter, TracedReplay};
+
+/// `2026-11-20`
+const DAY_CHARS: usize = 10;
+/// Before each line below a heading.
+const INDENT: &str = "  ";
+
+/// Writes every delivery and every event that matched none. `place` is the option that leads other commands to their dead
+/// letters.
+pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for delivery in &trace.deliveries {
+        lines.extend(described(delivery, place));
+        lines.push(Vec::new());
+    }
+    for event in &trace.unmatched {
+        let said = format!("no subscription of {} wants it", event.topic);
+        let at = text::at(Some(event.at_ms));
+        let id = event.event_id.as_deref().unwrap_or("-");
+        lines.push(vec![dim(&at), plain(&format!("event {id}")), Part::new(Style::Bad, said)]);
+    }
+    lines.iter().try_for_each(|parts| out_rendered(&screen.line(parts)))
+}
+
+/// The number of deliveries by their end.
+pub(super) fn summary(trace: &Trace) -> String {
+    let count = |end| trace.deliveries.iter().filter(|it| it.end == end).count() as u64;
+    let ends = [
+        (count(DeliveryEnd::Delivered), "delivered"),
+        (count(DeliveryEnd::DeadLettered), "dead-lettered"),
+        (count(DeliveryEnd::Dropped), "dropped"),
+        (count(DeliveryEnd::UnderWay), "not ended"),
+        (trace.unmatched.len() as u64, "not matched"),
+    ];
+    let ends = ends.iter().filter(|(count, _)| *count > 0);
+    let ends: Vec<String> =
+        ends.map(|(count, what)| format!("{} {what}", text::grouped(*count))).collect();
+    let all = match trace.deliveries.len() as u64 {
+        1 => "1 delivery".to_owned(),
+        count => format!("{} deliveries", text::grouped(count)),
+    };
+    format!("{all}: {}\n", ends.join(", "))
+}
+
+fn described(delivery: &TracedDelivery, place: &str) -> Vec<Vec<Part>> {
+    let event = format!("event {}", delivery.event_id.as_deref().unwrap_or("-"));
+    let (style, end) = end(delivery);
+    let mut lines = vec![
+        vec![Part::new(Style::Name, &delivery.subscription), plain(&event), Part::new(style, end)],
+        about(delivery),
+    ];
+    if let Some(of) = &delivery.replay_of {
+        lines.push(below(&format!("a replay of dead letter {} by job {}", of.letter, of.job)));
+    }
+    let mut day = String::new();
+    for step in &delivery.steps {
+        let of_step = text::first_chars(&rfc3339(step.at_ms), DAY_CHARS);
+        if day != of_step {
+            lines.push(below(&of_step));
+            day = of_step;
+        }
+        lines.push(step_line(step));
+    }
+    lines.extend(delivery.dead_letter.as_ref().map(|of| letter_line(delivery, of, place)));
+    lines.extend(delivery.replays.iter().map(replay_line));
+    lines
+}
+
+fn end(delivery: &TracedDelivery) -> (Style, String) {
+    let after = text::counted(delivery.attempts, "attempt");
+    let why = delivery.reason.as_deref().map(|of| format!(": {of}")).unwrap_or_default();
+    let detail = delivery.detail.as_deref().map(|of| format!(" ({of})")).unwrap_or_default();
+    match delivery.end {
+        DeliveryEnd::Delivered => {
+            let times = delivery.ended_ms.zip(delivery.published_ms);
+            let took = times.map(|(ended, published)| ended.saturating_sub(published));
+            let took = took.map(|ms| format!(", {} after it was published", text::duration(ms)));
+            (Style::Good, format!("delivered by {}{}", ordinal(delivery), took.unwrap_or_default()))
+        }
+        DeliveryEnd::DeadLettered => {
+            (Style::Bad, format!("dead-lettered after {after}{why}{detail}"))
+        }
+        DeliveryEnd::Dropped => (Style::Bad, format!("dropped after {after}{why}{detail}")),
+        DeliveryEnd::UnderWay => {
+            let next =
+                delivery.continues_ms.map(|ms| format!(", continues {}", text::at(Some(ms))));
+            (Style::Waiting, format!("not ended after {after}{}", next.unwrap_or_default()))
+        }
+    }
+}
+
+fn ordinal(delivery: &TracedDelivery) -> String {
+    match delivery.attempts {
+        // It went on to another topic, without an attempt.
+        0 => "publishing it to a topic".to_owned(),
+        number => format!("attempt {number}"),
+    }
+}
+
+/// The event and the ids.
+fn about(delivery: &TracedDelivery) -> Vec<Part> {
+    let of = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
+    let id = delivery.delivery_id.to_string();
+    let published = delivery.published_ms.map(|ms| text::at(Some(ms)));
+    let said = [
+        of("type", delivery.event_type.as_deref()),
+        of("source", delivery.source.as_deref()),
+        of("published", published.as_deref()),
+        of("webhook-id", Some(&id)),
+        of("trace", delivery.trace_id.as_deref()),
+    ];
+    let texts = said.into_iter().flatten().collect::<Vec<_>>().join("  ");
+    vec![dim(&format!("{INDENT}{texts}"))]
+}
+
+fn step_line(step: &Step) -> Vec<Part> {
+    let words = &step.words;
+    let took = words.duration_ms.map(|ms| format!(" in {}", text::duration(ms)));
+    let outcome = format!("{}{}", words.outcome, took.unwrap_or_default());
+    // An attempt's detail has the words of a library, and an end's detail is in the heading.
+    let detail = if words.kind == Kind::Wait { words.detail.as_str() } else { "" };
+    vec![
+        dim(&format!("{INDENT}{}", text::time_of_day(step.at_ms))),
+        plain(words.target),
+        plain(&words.name),
+        Part::new(words.style(), outcome),
+        plain(detail),
+        Part::new(words.style(), &words.next),
+    ]
+}
+
+fn letter_line(delivery: &TracedDelivery, letter: &TracedLetter, place: &str) -> Vec<Part> {
+    match &letter.sink {
+        Some(sink) => below(&format!("its dead letter is in its sink, {sink}")),
+        None => {
+            let id = delivery.delivery_id;
+            below(&format!("its dead letter: lastmile deadletters show {id}{place}"))
+        }
+    }
+}
+
+fn replay_line(replay: &TracedReplay) -> Vec<Part> {
+    let sent = replay.sent_ms.map(|ms| format!(" at {}", text::at(Some(ms))));
+    let outcome = replay.outcome.as_deref().unwrap_or("its end is not recorded");
+    below(&format!(
+        "replayed by job {}{}: {outcome}, webhook-id {}",
+        replay.job,
+        sent.unwrap_or_default(),
+        replay.delivery_id
+    ))
+}
+
+fn below(said: &str) -> Vec<Part> {
+    vec![plain(&format!("{INDENT}{said}"))]
+}
+
+fn dim(said: &str) -> Part {
+    Part::new(Style::Dim, said)
+}
+
+fn plain(said: &str) -> Part {
+    Part::new(Style::Plain, said)
+}

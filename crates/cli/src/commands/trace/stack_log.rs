@@ -1,0 +1,195 @@
+//! The log of a deployed stack, in CloudWatch Logs Insights, and its dead letters.
+//!
+//! Queries filter `@message` by a regular expression, sort by time and have a limit: the part of the language that the
+//! emulated AWS has as well.
+
+use adapters::machine::Machine;
+use anyhow::{Context as _, bail};
+use aws_sdk_cloudwatchlogs::Client;
+use aws_sdk_cloudwatchlogs::operation::get_query_results::GetQueryResultsOutput;
+use aws_sdk_cloudwatchlogs::types::{QueryStatus, ResultField};
+use deadletters::DeadLetters;
+use deadletters::container::DeadLetterContainer;
+use delivery::ports::Clock as _;
+use delivery::time::duration::{DAY_MS, SECOND_MS};
+
+use super::Range;
+use super::log_source::Lines;
+use crate::advice::aws_error;
+use crate::confirm::is_confirmed;
+use crate::output::note;
+use crate::stack::{self, Stack};
+use crate::trace::Wanted;
+use crate::trace::scan::{LogGroup, Scan};
+use crate::{progress, store};
+
+/// The outputs that name the log groups. That of the ingress has no lines about deliveries.
+const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"];
+/// The most lines that a query returns.
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
+const LINES_MAX: i32 = 10_000;
+/// The wait between two requests for the results, and the most requests: for five minutes.
+const POLL_EVERY_MS: u64 = 500;
+const POLLS_MAX: u32 = 600;
+
+/// The log groups of a stack.
+pub(super) struct StackLog {
+    stack: Stack,
+    client: Client,
+    groups: Vec<String>,
+}
+
+impl StackLog {
+    /// Looks up the log groups of a stack.
+    ///
+    /// # Errors
+    /// When the stack has no log groups.
+    pub(super) async fn of(stack: Stack) -> anyhow::Result<Self> {
+        let named = LOG_GROUPS.iter().map(|output| stack.output(output).map(ToOwned::to_owned));
+        let groups = named.collect::<anyhow::Result<_>>()?;
+        Ok(Self { client: Client::new(&stack::aws().await), groups, stack })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.stack.name
+    }
+
+    /// The lines that the parameters of the stack keep out of the log.
+    pub(super) fn not_logged(&self) -> Option<String> {
+        not_logged(&self.stack)
+    }
+
+    pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
+        let now_ms = Machine.now_ms();
+        let mut groups = Vec::new();
+        for name in &self.groups {
+            groups.push(self.log_group(name, now_ms).await?);
+        }
+        let scan = Scan::of(&groups, (range.since_ms, range.until_ms), now_ms);
+        let scanned = scan.shown();
+        note(format_args!("CloudWatch Logs Insights: one query or two, each scans {scanned}"));
+        if yes || !scan.is_large() {
+            return Ok(true);
+        }
+        let nobody = "nothing was read, since nobody can be asked: standard input is not a terminal; confirm with --yes, or \
+                      choose a shorter time with --since and --until";
+        is_confirmed("run it?", nobody)
+    }
+
+    /// Asks `DescribeLogGroups` for the group of this name.
+    async fn log_group(&self, name: &str, now_ms: u64) -> anyhow::Result<LogGroup> {
+        let answer = self.client.describe_log_groups().log_group_name_prefix(name).send().await;
+        let answer = answer.map_err(|error| aws_error(&error));
+        let answer = answer.with_context(|| format!("the log group {name} cannot be read"))?;
+        let group = answer.log_groups().iter().find(|of| of.log_group_name() == Some(name));
+        let group = group.with_context(|| format!("there is no log group {name}"))?;
+        let created_ms = u64::try_from(group.creation_time().unwrap_or_default()).unwrap_or(0);
+        let kept_days = group.retention_in_days().and_then(|days| u64::try_from(days).ok());
+        let kept_since_ms = kept_days.map(|days| now_ms.saturating_sub(days * DAY_MS));
+        Ok(LogGroup {
+            stored_bytes: u64::try_from(group.stored_bytes().unwrap_or_default()).unwrap_or(0),
+            oldest_ms: created_ms.max(kept_since_ms.unwrap_or(0)),
+        })
+    }
+
+    pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
+        let seconds = |ms: u64| i64::try_from(ms / SECOND_MS).unwrap_or(i64::MAX);
+        let start = self.client.start_query().set_log_group_names(Some(self.groups.clone()));
+        // A query covers whole seconds, and its end is part of it.
+        let start = start.start_time(seconds(range.since_ms)).end_time(seconds(range.until_ms) + 1);
+        let query = query(wanted);
+        let started = start.query_string(query).send().await.map_err(|error| aws_error(&error));
+        let started =
+            started.with_context(|| format!("the log of {} cannot be searched", self.name()))?;
+        let id = started.query_id().context("the query has no id")?;
+        let bar = progress::count("seconds of searching the log");
+        let results = self.results(id).await;
+        bar.finish_and_clear();
+        let results = results?;
+        let lines: Vec<String> = results.results().iter().filter_map(|row| message(row)).collect();
+        let is_cut = i32::try_from(lines.len()).is_ok_and(|count| count >= LINES_MAX);
+        Ok(Lines { lines, is_cut })
+    }
+
+    /// The results of a query, once it is complete.
+    async fn results(&self, id: &str) -> anyhow::Result<GetQueryResultsOutput> {
+        let failed = || format!("the log of {} cannot be searched", self.name());
+        for _ in 0..POLLS_MAX {
+            let answer = self.client.get_query_results().query_id(id).send().await;
+            let answer = answer.map_err(|error| aws_error(&error)).with_context(failed)?;
+            match answer.status() {
+                Some(QueryStatus::Complete) => return Ok(answer),
+                Some(QueryStatus::Scheduled | QueryStatus::Running) | None => {}
+                Some(other) => bail!("{}: the query ended as {}", failed(), other.as_str()),
+            }
+            Machine.sleep(POLL_EVERY_MS).await;
+        }
+        // Nobody waits for it any more; if this fails, it ends by itself.
+        _ = self.client.stop_query().query_id(id).send().await;
+        bail!(
+            "{}: the query did not end within five minutes; choose a shorter time with --since and --until",
+            failed()
+        )
+    }
+
+    /// The dead letters of the stack, and the name of their container in log lines.
+    pub(super) async fn letters(&self) -> anyhow::Result<(DeadLetters, String)> {
+        let address = self.stack.dead_letter_container()?;
+        let container = address.strip_prefix("s3://").unwrap_or(&address);
+        let container = container.parse().map_err(anyhow::Error::msg)?;
+        let bucket = self.stack.output("DeadLetterBucketName")?.to_owned();
+        let container = DeadLetterContainer::bucket(store::client().await, container);
+        Ok((DeadLetters::new(container), bucket))
+    }
+}
+
+fn not_logged(stack: &Stack) -> Option<String> {
+    match (stack.parameter("LogLevel"), stack.parameter("LogDeliveries")) {
+        (level @ ("warn" | "error"), _) => Some(format!(
+            "LogLevel={level}: deliveries have no log lines; only dead letters and what was dropped can be found"
+        )),
+        (_, "failures") => Some(
+            "LogDeliveries=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown"
+                .to_owned(),
+        ),
+        (_, _) => None,
+    }
+}
+
+fn query(wanted: &Wanted) -> String {
+    format!(
+        "fields @timestamp, @message | filter @message like {} | sort @timestamp asc | limit {LINES_MAX}",
+        wanted.pattern()
+    )
+}
+
+/// The log line in a row of results.
+fn message(row: &[ResultField]) -> Option<String> {
+    let field = row.iter().find(|field| field.field() == Some("@message"))?;
+    field.value().map(|line| line.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stack_does_not_log_is_said() {
+        let said = |parameters: &[(&str, &str)]| not_logged(&Stack::sample(parameters, &[]));
+        assert_eq!(said(&[("LogLevel", "info"), ("LogDeliveries", "all")]), None);
+        // A stack of an earlier version has no such parameter.
+        assert_eq!(said(&[]), None);
+        let failures = said(&[("LogLevel", "info"), ("LogDeliveries", "failures")]);
+        assert!(failures.is_some_and(|said| said.starts_with("LogDeliveries=failures: ")));
+        let warn = said(&[("LogLevel", "warn"), ("LogDeliveries", "failures")]);
+        assert!(warn.is_some_and(|said| said.starts_with("LogLevel=warn: ")));
+    }
+
+    #[test]
+    fn a_query_stays_in_the_part_of_the_language_that_the_emulated_aws_has() {
+        assert_eq!(
+            query(&Wanted::anywhere("order-1")),
+            "fields @timestamp, @message | filter @message like /order-1/ | sort @timestamp asc | limit 10000"
+        );
+    }
+}

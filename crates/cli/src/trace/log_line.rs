@@ -1,0 +1,69 @@
+//! Reads a log line of the functions back from its JSON.
+//!
+//! Separate because a line of a deployment is JSON, while [`local::watch::Line`] is made by the functions of this process.
+//! Both are described by the same code after this. Fields that no description uses are dropped.
+
+use std::collections::BTreeMap;
+
+use delivery::time::moment;
+use local::watch::Line;
+use serde_json::Value;
+use tracing_subscriber::filter::LevelFilter;
+
+/// The fields of the lines about a delivery, an unmatched event or the end of a replay.
+const FIELDS: [&str; 32] = [
+    "age_ms",
+    "attempt",
+    "attempts",
+    "container",
+    "delivery",
+    "delivery_id",
+    "detail",
+    "duration_ms",
+    "end",
+    "event_id",
+    "job",
+    "key",
+    "leg",
+    "letter",
+    "message_id",
+    "outcome",
+    "problem",
+    "queue",
+    "reason",
+    "sink",
+    "slow_after_ms",
+    "source",
+    "status",
+    "subscription",
+    "topic",
+    "trace_id",
+    "type",
+    "verdict",
+    "wait_ms",
+    "why",
+    "destination",
+    "allowed_rate",
+];
+
+/// The line that this JSON is; `None` for other text, such as a metric line or one of Lambda itself.
+pub(crate) fn log_line(json: &str) -> Option<Line> {
+    let Value::Object(members) = serde_json::from_str(json).ok()? else { return None };
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let at_ms = moment::parse(text("timestamp")?)?;
+    let level = text("level")?.parse::<LevelFilter>().ok()?.into_level()?;
+    let name = text("message")?.to_owned();
+    let fields: BTreeMap<&'static str, String> =
+        FIELDS.into_iter().filter_map(|name| Some((name, plain(members.get(name)?)?))).collect();
+    Some(Line { name, at_ms, level, fields })
+}
+
+/// A value as the text that a field has.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is) => Some(is.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
