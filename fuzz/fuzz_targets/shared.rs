@@ -5,7 +5,6 @@
 
 #![no_main]
 
-use delivery::delivery::health::dead_letters::{Causes, Minute, MinuteOfDeadLetters};
 use delivery::delivery::health::news::{AllNews, News};
 use delivery::delivery::health::shared::{Attempted, Claim, DestinationState, Document, Findings};
 use delivery::delivery::health::{Finding, slow};
@@ -15,16 +14,12 @@ use delivery::subscription::{Disable, Disabled};
 use delivery::table::Permit;
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
-use uuid::Uuid;
 
 fuzz_target!(|input: (u32, u32, &[u8])| {
     let (time, options, document) = input;
     let now_ms = NOW_MS + u64::from(time);
     if let Some(state) = read::<DestinationState>(document) {
         check_state(state, options, now_ms);
-    }
-    if let Some(minute) = read::<MinuteOfDeadLetters>(document) {
-        check_dead_letters(minute, now_ms);
     }
     if let Some(news) = read::<News>(document) {
         let _expires = news.entry().expires_s();
@@ -76,15 +71,4 @@ fn check_state(state: DestinationState, options: u32, now_ms: u64) {
         let probed = state.probed_now(now_ms);
         assert!(!matches!(probed.claim(now_ms, now_ms + 30_000), Claim::Failing(_)));
     }
-}
-
-fn check_dead_letters(minute: MinuteOfDeadLetters, now_ms: u64) {
-    for (_, event) in minute.events() {
-        assert!(matches!(decode_one(&event.into(), Input::CloudEvents), Element::Event(_)));
-    }
-    let mut counted = Causes::default();
-    counted.note("TimeToLiveExceeded", "n/t/s", Uuid::from_u128(7));
-    let of = Minute::of(now_ms);
-    let with = MinuteOfDeadLetters::with(Some(minute), of, &counted);
-    assert!(with.is_of(of) && with.events().count() > 0);
 }

@@ -9,8 +9,9 @@ rm -rf "$release"
 mkdir -p "$release/zipping"
 "$root/scripts/release-template" "$architecture" >"$release/template.yaml"
 cp -r "$root/infra" "$release/infra"
+"$root/scripts/release-template" "$architecture" infra/notify.yaml >"$release/infra/notify.yaml"
 cd "$release/zipping"
-for function in dispatch deadletter ingress; do
+for function in dispatch deadletter ingress notify; do
   # Hundreds of megabytes of debug information would be uploaded for each stack.
   strip -o bootstrap "$2/$function"
   python -m zipfile -c "../$function.zip" bootstrap

@@ -68,6 +68,7 @@ pub mod native;
 pub mod ports;
 pub mod publish;
 pub mod request;
+pub mod shell;
 pub mod subscription;
 pub mod table;
 pub mod time;

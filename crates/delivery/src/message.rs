@@ -299,7 +299,6 @@ impl Record {
             traceparent: self.traceparent.clone(),
             hold: Hold::default(),
             part: None,
-            dead_letters_ms: None,
             onward: None,
         }
     }

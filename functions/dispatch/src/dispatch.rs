@@ -73,7 +73,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         let sending = Arc::new(Sending {
             ports: Arc::clone(&ports),
             container: settings.container.clone(),
-            counts: Arc::default(),
             slow_lane: Arc::clone(&slow_lane),
             telemetry: Arc::clone(&telemetry),
         });
@@ -82,13 +81,12 @@ impl<P: DispatchPorts> Dispatch<P> {
             sending: Arc::clone(&sending),
             telemetry: Arc::clone(&telemetry),
         });
-        let notices =
-            Arc::new(Notices { ports: Arc::clone(&ports), table: Arc::clone(&table), sending });
+        let notices = Arc::new(Notices { table: Arc::clone(&table), sending });
         let news = Arc::new(news::Exchange {
             ports: Arc::clone(&ports),
             table,
             destinations: Arc::clone(&destinations),
-            notices: Arc::clone(&notices),
+            notices,
             telemetry: Arc::clone(&telemetry),
             read_ms: Mutex::default(),
         });
@@ -105,7 +103,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             ports: Arc::clone(&ports),
             default_topic: settings.default_topic.clone(),
             finished: Mutex::default(),
-            notices,
             endings: Arc::clone(&endings),
             telemetry: Arc::clone(&telemetry),
         };

@@ -196,7 +196,6 @@ impl<P: DispatchPorts> Endings<P> {
         let carried = self.send_all(follow_ups, of).await;
         let Some(target) = target.filter(|_| !carried.is_failed()) else { return carried };
         self.telemetry.sent_to_sink(letter, &target);
-        self.sending.counts.note(letter, &of.catalogue);
         match target {
             // The sink may refuse it.
             DeliveryTarget::Sink(_) => carried,

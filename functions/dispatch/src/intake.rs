@@ -11,14 +11,12 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
 use delivery::waits::{hidden_seconds, isolated_seconds};
-use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::endings::Endings;
 use crate::finished::FinishedDeliveries;
 use crate::message::is_published;
-use crate::notices::{self, Notices};
 use crate::waiting::{RecordWait, Wait};
 
 /// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
@@ -50,7 +48,6 @@ pub(crate) struct Records<P> {
     /// The topic of records without one.
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) finished: Mutex<FinishedDeliveries>,
-    pub(crate) notices: Arc<Notices<P>>,
     pub(crate) endings: Arc<Endings<P>>,
     pub(crate) telemetry: Arc<Telemetry>,
 }
@@ -99,14 +96,6 @@ impl<P: DispatchPorts> Records<P> {
         if let Some(Wait::Requeued(queue, message)) = RecordWait::Isolated.of(record, now_ms) {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(queue, message)]);
-        }
-        if let Some(minute) = notices::announced(record) {
-            let told =
-                self.notices.tell_of_minute(minute, record, catalogue, deadline).boxed().await;
-            return match told {
-                Ok(items) => Some(items),
-                Err(why) => self.wait(record, RecordWait::Unknown, &why).await,
-            };
         }
         let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
             Ok(decoded) => {

@@ -10,7 +10,6 @@ mod active_work;
 mod attempt;
 mod carry_out;
 mod credentials;
-mod dead_letter_counts;
 mod deadline;
 mod decode;
 mod destination;
@@ -77,7 +76,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let of = Invocation::new(&records, progress, catalogue, shared, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &of)).await;
         redeliver.extend(self.records.acknowledge(&records, &of).await);
-        self.news.share(&of).await;
+        self.news.share_health(&of).await;
         redeliver
     }
 

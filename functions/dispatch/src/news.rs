@@ -109,18 +109,9 @@ impl<P: DispatchPorts> Exchange<P> {
         }
     }
 
-    /// Writes the findings of this process. A failed write is repeated later.
-    pub(crate) async fn share(&self, of: &Invocation<'_>) {
-        // Without subscriptions the topic of notices is unknown.
-        if !of.knows_subscriptions {
-            return;
-        }
-        self.share_health(of).await;
-        contained("share", self.notices.share_dead_letters(of).boxed()).await;
-    }
-
-    /// Writes the findings of this process about destinations.
+    /// Writes the findings of this process about destinations. A failed write is repeated later.
     pub(crate) async fn share_health(&self, of: &Invocation<'_>) {
+        // Without subscriptions the topic of notices is unknown.
         if !of.knows_subscriptions || self.table.is_unreachable() {
             return;
         }

@@ -15,7 +15,6 @@ use delivery::ports::{Message, Queue as _, QueueError, QueueName, StoragePorts};
 use delivery::subscription::sink::Container;
 use futures::FutureExt as _;
 
-use crate::dead_letter_counts::DeadLetterCounts;
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 use crate::message::dead_letter_message;
@@ -50,7 +49,6 @@ pub(crate) struct Sending<P> {
     pub(crate) ports: Arc<P>,
     /// The deployment's container of dead letters.
     pub(crate) container: Container,
-    pub(crate) counts: Arc<DeadLetterCounts>,
     pub(crate) slow_lane: Arc<SlowLane>,
     pub(crate) telemetry: Arc<Telemetry>,
 }
@@ -93,10 +91,7 @@ impl<P: StoragePorts> Sending<P> {
             (Carried::Sent | Carried::Ended(_), Some(returned)) => {
                 telemetry::returned(letter, returned);
             }
-            (Carried::Sent | Carried::Ended(_), None) => {
-                telemetry::dead_letter_sent(letter);
-                self.counts.note(letter, &of.catalogue);
-            }
+            (Carried::Sent | Carried::Ended(_), None) => telemetry::dead_letter_sent(letter),
         }
         carried
     }

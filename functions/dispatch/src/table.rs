@@ -13,7 +13,7 @@ use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use crate::deadline::Deadline;
 
 /// Time limit of one request.
-pub(crate) const REQUEST_MS: u64 = SECOND_MS;
+const REQUEST_MS: u64 = SECOND_MS;
 /// Pause of requests after one without a response.
 pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// Interval between log lines about an unreachable table.

@@ -135,8 +135,6 @@ struct Calls {
     credentials_asked: usize,
     table: MemoryTable,
     table_unreachable: bool,
-    /// How long each request to the table takes.
-    table_takes_ms: u64,
     /// How often another process still replaces an entry just before this one does.
     overtaken: usize,
     news_refused: bool,
@@ -393,11 +391,6 @@ impl FakePorts {
     /// The table fails, or answers again.
     pub(crate) fn set_table_unreachable(&self, unreachable: bool) {
         self.calls().table_unreachable = unreachable;
-    }
-
-    /// Each request to the table takes this long.
-    pub(crate) fn slow_table(&self, takes_ms: u64) {
-        self.calls().table_takes_ms = takes_ms;
     }
 
     /// The table refuses news, or takes them again.
@@ -670,10 +663,6 @@ impl FakePorts {
         change: impl FnOnce(&mut MemoryTable) -> T,
     ) -> Result<T, TableError> {
         self.hang(Hanging::Table).await;
-        let takes_ms = self.calls().table_takes_ms;
-        if takes_ms > 0 {
-            self.clock.sleep(takes_ms).await;
-        }
         let mut calls = self.calls();
         if calls.table_unreachable {
             calls.table.requests += 1;

@@ -10,7 +10,6 @@ mod blob_batches;
 mod by_need;
 mod consent;
 mod credentials;
-mod dead_letter_notices;
 mod divided;
 mod fake_ports;
 mod gate_limits;

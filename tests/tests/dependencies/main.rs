@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 8] = [
     &["dialects"],
     &["adapters"],
     &["dispatch", "deadletter", "ingress", "deadletters"],
-    &["local"],
+    &["local", "notify"],
     &["lastmile"],
     &["lastmile-tests"],
     BENCH,
@@ -179,7 +179,7 @@ fn there_is_one_version_of_http_and_one_of_tls() {
 #[test]
 fn the_functions_are_built_without_the_local_aws_and_the_readers_of_files() {
     let metadata = metadata();
-    for function in ["dispatch", "deadletter", "ingress"] {
+    for function in ["dispatch", "deadletter", "ingress", "notify"] {
         let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
         for name in [
             "local",

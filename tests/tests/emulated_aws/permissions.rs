@@ -471,8 +471,8 @@ fn dispatch_alone_reads_and_changes_items_of_the_table_and_removes_none() {
             let values = json!({":pk": {"S": partition}});
             json!({"TableName": table, "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": values})
         };
-        // Destinations, consents and limits of a namespace; news; counted dead letters.
-        let partitions = ["permissions", NEWS, "@deadletters"];
+        // Destinations, consents and limits of a namespace; news.
+        let partitions = ["permissions", NEWS];
         let items = |role| {
             partitions.into_iter().flat_map(move |partition| {
                 let calls = ["dynamodb.get_item", "dynamodb.update_item"];

@@ -588,7 +588,7 @@ fn output_of(name: &str, command: &mut Command) -> String {
 }
 
 /// The folder where the scripts' results are kept between runs.
-fn build_folder() -> PathBuf {
+pub(crate) fn build_folder() -> PathBuf {
     emulated::build_folder("emulated")
 }
 

@@ -40,7 +40,6 @@ fn forged() -> [(&'static str, String); 3] {
         traceparent: None,
         hold: forged_delivery().hold,
         part: None,
-        dead_letters_ms: None,
         onward: None,
     };
     [

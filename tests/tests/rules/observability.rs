@@ -143,6 +143,29 @@ fn own_name(name: &Value) -> String {
 }
 
 #[test]
+fn an_alarm_about_dead_letters_destinations_or_errors_has_the_command_that_opens_its_cause() {
+    let alarms = observed("AWS::CloudWatch::Alarm");
+    let about = [
+        "dead-letter",
+        "deadletter-errors",
+        "dispatch-errors",
+        "destinations",
+        "errors-logged",
+        "unprocessed",
+    ];
+    let mut found = 0;
+    for alarm in &alarms {
+        let (name, text) = (own_name(&alarm["AlarmName"]), alarm["AlarmDescription"].as_str());
+        if about.iter().any(|about| name.contains(about)) {
+            let (_, command) = text.and_then(|text| text.rsplit_once(": lastmile ")).expect(&name);
+            assert!(command.contains(" --stack ${Application}"), "{name}: {command}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, 10);
+}
+
+#[test]
 fn every_query_is_in_the_template_and_in_the_table() {
     let queries = queries();
     let saved: Vec<Value> = observed("AWS::Logs::QueryDefinition");

@@ -167,7 +167,6 @@ fn minimal_publication() -> Publication {
         traceparent: None,
         hold: Hold::default(),
         part: None,
-        dead_letters_ms: None,
         onward: None,
     }
 }
@@ -183,12 +182,6 @@ fn part_of_a_publication() -> Publication {
 fn elements_of_a_publication() -> Publication {
     let part = Part { first: 0, input: Input::Auto, names: NameRange::default() };
     Publication { part: Some(part), ..minimal_publication() }
-}
-
-/// What has the dead letters of a minute told of when that is over.
-fn announced_dead_letters() -> Publication {
-    let dead_letters_ms = Some(1_795_158_180_000);
-    Publication { topic: Some("shop/notices".to_owned()), dead_letters_ms, ..minimal_publication() }
 }
 
 /// With all fields of a whole record.
@@ -213,13 +206,12 @@ fn onward() -> Publication {
     Publication { onward: Some(onward), ..elements_of_a_publication() }
 }
 
-fn publications() -> [(&'static str, Publication); 6] {
+fn publications() -> [(&'static str, Publication); 5] {
     [
         ("publication-bare", minimal_publication()),
         ("publication-full", full_publication()),
         ("publication-part", part_of_a_publication()),
         ("publication-elements", elements_of_a_publication()),
-        ("publication-of-dead-letters", announced_dead_letters()),
         ("publication-that-goes-on", onward()),
     ]
 }

@@ -51,7 +51,6 @@ fn publication() -> Publication {
             until_ms: u64::MAX / 2,
         },
         part: None,
-        dead_letters_ms: None,
         onward: None,
     }
 }

@@ -51,7 +51,6 @@ impl Inner {
                     traceparent: None,
                     hold: Hold::default(),
                     part: None,
-                    dead_letters_ms: None,
                     onward: None,
                 },
             };

@@ -37,10 +37,6 @@ pub struct Publication {
     /// Which part of the record it is; none, if all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// The beginning of the minute whose dead letters it announces: what is known of them is published in
-    /// its place when that minute is over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dead_letters_ms: Option<u64>,
     /// Set if a delivery published the event: by forwarding it, as a reply, or as a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<Onward>,
@@ -167,7 +163,6 @@ mod tests {
             traceparent: None,
             hold: Hold::default(),
             part,
-            dead_letters_ms: None,
             onward: None,
         };
         let part = |first, from: &str, before: Option<&str>| {

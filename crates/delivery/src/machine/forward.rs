@@ -124,7 +124,6 @@ pub(super) fn message(
         traceparent: trace::of_delivery(delivery).map(|trace| trace.parent),
         hold: Hold::default(),
         part: Some(Part { first: index, input, names: ALL_NAMES.clone() }),
-        dead_letters_ms: None,
         onward: Some(onward),
     };
     Message::of_publication(publication, body)

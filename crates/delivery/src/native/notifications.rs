@@ -10,10 +10,10 @@ use crate::subscription::kinds::names::FullName;
 use crate::subscription::name::TopicName;
 
 record! {
-    /// Where notices about destinations and dead letters go.
+    /// Where notices about destinations go.
     pub(crate) struct NotificationsSpec {
         /// The topic, namespace/topic: its subscriptions get a CloudEvent when a destination becomes slow or keeps failing,
-        /// recovers, is disabled or enabled, and for dead letters, by minute and cause.
+        /// recovers, is disabled or enabled.
         "topic" => pub(crate) topic: TopicName = Required(FullName),
     }
 }

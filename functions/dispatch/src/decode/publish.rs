@@ -181,7 +181,6 @@ impl<'a> Published<'a> {
             topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),
             hold: Hold::default(),
             part: Some(Part { first: self.index(first), input: self.input, names }),
-            dead_letters_ms: None,
             ..self.publication.clone()
         }
     }

@@ -36,7 +36,7 @@ impl<P: DispatchPorts> Notices<P> {
         let Some(topic) = of.catalogue.topic_of_notices() else { return true };
         let mut sent = Vec::new();
         for notice in &state.notices {
-            let (_, message) = published(notice.id, notice.at_ms, notice.event(state), topic);
+            let message = published(notice.id, notice.at_ms, notice.event(state), topic);
             if self.sending.send(QueueName::FanOut, message, of.deadline).await {
                 sent.push(notice.clone());
             }
@@ -52,12 +52,7 @@ impl<P: DispatchPorts> Notices<P> {
 }
 
 /// A notice as a published record.
-pub(super) fn published(
-    id: Uuid,
-    at_ms: u64,
-    event: String,
-    topic: &TopicName,
-) -> (Publication, Message) {
+fn published(id: Uuid, at_ms: u64, event: String, topic: &TopicName) -> Message {
     let publication = Publication {
         message: id.to_string(),
         published_ms: at_ms,
@@ -66,10 +61,9 @@ pub(super) fn published(
         traceparent: None,
         hold: Default::default(),
         part: None,
-        dead_letters_ms: None,
         onward: None,
     };
-    let message = Message {
+    Message {
         body: Arc::from(event),
         topic: Some(topic.clone()),
         attribute: Attribute::Publication(write_publication(&publication)),
@@ -77,6 +71,5 @@ pub(super) fn published(
         receives: 0,
         unread: 0,
         wait_ms: 0,
-    };
-    (publication, message)
+    }
 }

@@ -80,7 +80,6 @@ pub(super) fn table_call(head: &Parts, body: &Bytes) -> Option<(String, &'static
         (_, sort) if sort.ends_with("#health") => "health",
         (_, sort) if sort.ends_with("#limits") => "limits",
         (_, sort) if sort.ends_with("#consent") => "consent",
-        ("@deadletters", _) => "dead letters",
         _ => "news",
     };
     Some((operation.to_owned(), kind))

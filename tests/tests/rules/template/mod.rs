@@ -7,6 +7,7 @@ mod access;
 mod buckets;
 mod functions;
 mod keys;
+mod notify;
 mod pollers;
 mod queues;
 mod release;

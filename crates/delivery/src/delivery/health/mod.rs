@@ -3,7 +3,6 @@
 //! Each file has one rule, as a value for one destination.
 
 pub mod adaptive;
-pub mod dead_letters;
 pub mod news;
 pub mod notice;
 pub mod probation;

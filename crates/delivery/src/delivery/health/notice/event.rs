@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::transition::Notice;
 use crate::delivery::health::shared::DestinationState;
+use crate::shell::quoted;
 use crate::time::moment::rfc3339;
 
 /// The `source` of all notices.
@@ -36,6 +37,7 @@ impl Notice {
                 "since": since_ms.min().map(rfc3339),
                 "why": disabled.map(|disabled| &disabled.why),
                 "lastAttempt": attempt,
+                "command": format!("lastmile destinations show {}", quoted(&state.subscription)),
             },
         });
         event.to_string()

@@ -6,7 +6,6 @@
 mod event;
 mod transition;
 
-pub(super) use self::transition::NOTICE_NAMESPACE;
 pub use self::transition::{Notice, Transition};
 
 #[cfg(test)]

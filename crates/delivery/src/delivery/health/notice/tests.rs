@@ -104,6 +104,7 @@ fn a_notice_is_a_cloud_event_that_says_what_is_known() {
                     "status": 503,
                     "durationMs": 7,
                 },
+                "command": "lastmile destinations show n/t/s",
             },
         })
     );

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
 /// The namespace of all ids of notices (UUIDv5).
-pub(crate) const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
+const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
 
 /// The change that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

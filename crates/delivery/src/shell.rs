@@ -1,0 +1,23 @@
+//! Words of commands that a person copies into a shell.
+
+/// The text as one word of a shell (POSIX, Shell Command Language, 2.2.2), with quotes only where they are needed.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/:.-_".contains(letter);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_has_quotes_where_it_needs_them() {
+        assert_eq!(quoted("s3://letters/of-shop_1"), "s3://letters/of-shop_1");
+        assert_eq!(quoted("bob's $HOME"), r"'bob'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+}

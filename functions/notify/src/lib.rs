@@ -1,0 +1,172 @@
+//! notify: one message per cause and minute about new dead letters. This file is the flow of an invocation, top to bottom:
+//! **receive → read → group → publish → delete**.
+//!
+//! EventBridge sends S3's report of each new blob to a queue. Once a minute, this function empties the queue, reads the blobs and
+//! publishes a message for each cause. It receives by itself: an event source mapping would divide a busy minute among invocations.
+//!
+//! Promises: a report is deleted last, after the messages about all its dead letters were published. So a failure repeats messages
+//! and loses none. Every report is counted, also if its blob cannot be read.
+
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
+mod aws;
+mod cause;
+mod group;
+mod message;
+mod ports;
+mod read;
+mod report;
+pub mod settings;
+
+use std::collections::BTreeSet;
+
+use adapters::storage::Storage;
+use delivery::subscription::sink::Container;
+use delivery::time::duration::SECOND_MS;
+use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
+use thiserror::Error;
+
+pub use crate::aws::AwsPorts;
+use crate::group::{Group, Groups};
+use crate::message::Message;
+pub use crate::ports::{Ports, Refused};
+use crate::read::Found;
+pub use crate::report::Report;
+use crate::report::{Blob, blobs_of};
+
+/// Maximum number of reports per invocation. The others wait for the next minute.
+const REPORTS_MAX: usize = 20_000;
+/// Concurrent receives. Each returns at most ten reports.
+const RECEIVES_AT_ONCE: usize = 16;
+/// Time for receiving.
+const RECEIVES_MS: u64 = 10 * SECOND_MS;
+/// Time for receiving and reading. Blobs that are left then are counted unread.
+const READS_MS: u64 = 25 * SECOND_MS;
+/// Concurrent messages to the topic.
+const MESSAGES_AT_ONCE: usize = 8;
+/// Concurrent deletions of ten reports each.
+const DELETES_AT_ONCE: usize = 16;
+/// Maximum number of reports that one request deletes.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html>
+const DELETED_MAX: usize = 10;
+
+/// The invocation did not do all of its work. What it left is done in a later minute.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotifyError {
+    /// No report was received.
+    #[error("the queue cannot be read: {0}")]
+    Receive(Refused),
+    /// Messages were not published. Their reports return to the queue.
+    #[error("{failed} of {all} messages were not published; the next minutes try again: {why}")]
+    Publish {
+        /// The number of messages that failed.
+        failed: usize,
+        /// The number of messages.
+        all: usize,
+        /// The first problem.
+        why: Refused,
+    },
+    /// Reports were not deleted. Messages about them are published again.
+    #[error("reports were not deleted, so messages will repeat: {0}")]
+    Delete(Refused),
+}
+
+/// The notify function over its ports.
+#[derive(Debug)]
+pub struct Notify<P> {
+    ports: P,
+    storage: Storage,
+    container: Container,
+}
+
+impl<P: Ports> Notify<P> {
+    /// The function for the dead letters of a container, which this storage holds.
+    pub fn new(ports: P, storage: Storage, container: Container) -> Self {
+        Self { ports, storage, container }
+    }
+
+    /// Publishes a message for each cause of the dead letters since the last invocation.
+    ///
+    /// # Errors
+    /// [`NotifyError`] when some of the work is left for a later minute.
+    pub async fn notify(&self) -> Result<(), NotifyError> {
+        let began_ms = self.ports.now_ms();
+        let reports = self.receive_all(began_ms + RECEIVES_MS).await?;
+        let blobs = blobs_of(reports);
+        let found = self.read_all(&blobs, began_ms + READS_MS).await;
+        let groups = Groups::of(&found).into_groups();
+        let (unpublished, result) = self.publish_all(&groups).await;
+        let published = blobs.iter().enumerate().filter(|(place, _)| !unpublished.contains(place));
+        let receipts = published.flat_map(|(_, blob)| blob.receipts.iter().cloned());
+        let deleted = self.delete_all(receipts.collect()).await;
+        result.and(deleted)
+    }
+
+    async fn receive_all(&self, until_ms: u64) -> Result<Vec<Report>, NotifyError> {
+        let mut reports = self.ports.receive().await.map_err(NotifyError::Receive)?;
+        if !reports.is_empty() {
+            let receivers = (0..RECEIVES_AT_ONCE).map(|_| self.receive_some(until_ms));
+            reports.extend(join_all(receivers).await.concat());
+        }
+        Ok(reports)
+    }
+
+    /// Receives until the queue is empty or refuses, or the share of one receiver is used up.
+    async fn receive_some(&self, until_ms: u64) -> Vec<Report> {
+        let mut reports = Vec::new();
+        while reports.len() < REPORTS_MAX / RECEIVES_AT_ONCE && self.ports.now_ms() < until_ms {
+            match self.ports.receive().await {
+                Ok(more) if !more.is_empty() => reports.extend(more),
+                Ok(_) | Err(Refused(_)) => break,
+            }
+        }
+        reports
+    }
+
+    /// Reads the blobs, in their order. Beyond the limits of number and time, they are counted unread.
+    async fn read_all(&self, blobs: &[Blob], until_ms: u64) -> Vec<Found> {
+        let read = async |(place, blob): (usize, &Blob)| {
+            let has_room = place < read::BLOBS_MAX && self.ports.now_ms() < until_ms;
+            match has_room {
+                true => read::read(&self.storage, &self.container.prefix, blob).await,
+                false => read::uncounted(&self.container.prefix, blob),
+            }
+        };
+        stream::iter(blobs.iter().enumerate())
+            .map(read)
+            .buffered(read::READS_AT_ONCE)
+            .collect()
+            .await
+    }
+
+    /// Publishes a message for each group. Returns the places of the blobs whose messages failed.
+    async fn publish_all(&self, groups: &[Group]) -> (BTreeSet<usize>, Result<(), NotifyError>) {
+        let publish = async |group: &Group| {
+            let Message { subject, text } = Message::of(group, &self.container);
+            self.ports.publish(&subject, &text).await
+        };
+        let results: Vec<Result<(), Refused>> =
+            stream::iter(groups).map(publish).buffered(MESSAGES_AT_ONCE).collect().await;
+        let failures: Vec<(&Group, Refused)> = groups
+            .iter()
+            .zip(results)
+            .filter_map(|(group, result)| Some((group, result.err()?)))
+            .collect();
+        let unpublished = failures.iter().flat_map(|(group, _)| group.blobs.iter().copied());
+        let unpublished = unpublished.collect();
+        let Some((_, why)) = failures.first() else { return (unpublished, Ok(())) };
+        let (failed, all) = (failures.len(), groups.len());
+        (unpublished, Err(NotifyError::Publish { failed, all, why: why.clone() }))
+    }
+
+    async fn delete_all(&self, receipts: Vec<String>) -> Result<(), NotifyError> {
+        let deletes =
+            stream::iter(receipts.chunks(DELETED_MAX)).map(|some| self.ports.delete(some));
+        let results: Vec<_> = deletes.buffer_unordered(DELETES_AT_ONCE).collect().await;
+        results.into_iter().collect::<Result<(), Refused>>().map_err(NotifyError::Delete)
+    }
+}
+
+#[cfg(test)]
+mod tests;

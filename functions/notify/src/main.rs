@@ -1,0 +1,31 @@
+//! The notify function: wiring only. The library beside it holds what it does.
+
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
+use adapters::aws_ports::{aws_config, s3_client};
+use adapters::storage::Storage;
+use adapters::{runtime, telemetry};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use notify::settings::NotifySettings;
+use notify::{AwsPorts, Notify};
+use serde::de::IgnoredAny;
+
+fn main() -> Result<(), Error> {
+    telemetry::log_json();
+    runtime::run(serve())?
+}
+
+async fn serve() -> Result<(), Error> {
+    let settings = NotifySettings::read(|name| std::env::var(name).ok());
+    let settings = settings.map_err(|error| format!("notify cannot start: {error}"))?;
+    let config = aws_config().await;
+    let client = s3_client(&config, settings.s3_force_path_style);
+    let storage = Storage::bucket(client, settings.container.bucket.clone());
+    let ports = AwsPorts::new(&config, &settings);
+    let function = &Notify::new(ports, storage, settings.container);
+    // Whoever invokes it, the work is the same: the reports wait in the queue.
+    lambda_runtime::run(service_fn(|_: LambdaEvent<IgnoredAny>| async move {
+        function.notify().await.map_err(Error::from)
+    }))
+    .await
+}

@@ -1,0 +1,121 @@
+//! The message about one cause: a JSON object, and a subject for mail. Pure.
+
+use std::cmp::Reverse;
+
+use delivery::subscription::sink::Container;
+use delivery::time::moment::rfc3339;
+use serde::Serialize;
+
+use crate::cause;
+use crate::group::Group;
+
+/// Maximum number of subscriptions that a message names.
+const NAMED_MAX: usize = 10;
+/// Maximum length of a subject, in ASCII characters.
+/// <https://docs.aws.amazon.com/sns/latest/api/API_Publish.html>
+const SUBJECT_MAX: usize = 99;
+
+/// A message for the topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) subject: String,
+    pub(crate) text: String,
+}
+
+/// The members of the JSON object.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    title: &'a str,
+    cause: &'a str,
+    count: u64,
+    subscriptions: Vec<Named<'a>>,
+    /// The number of subscriptions that are not named.
+    other_subscriptions: usize,
+    first: Option<String>,
+    command: String,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    count: u64,
+}
+
+impl Message {
+    /// The message about this group of a container.
+    pub(crate) fn of(group: &Group, container: &Container) -> Self {
+        let Group { cause, title, count, subscriptions, first_ms, blobs: _ } = group;
+        let named = subscriptions.iter().map(|(name, count)| Named { name, count: *count });
+        let mut named: Vec<Named<'_>> = named.collect();
+        // Stable, so that subscriptions with equal counts stay in alphabetical order.
+        named.sort_by_key(|named| Reverse(named.count));
+        named.truncate(NAMED_MAX);
+        let body = Body {
+            title,
+            cause,
+            count: *count,
+            other_subscriptions: subscriptions.len() - named.len(),
+            subscriptions: named,
+            first: first_ms.map(rfc3339),
+            command: cause::command(container, *first_ms),
+        };
+        let text = serde_json::to_string(&body).expect("texts and numbers are JSON");
+        Self { subject: subject(*count, title), text }
+    }
+}
+
+/// SNS refuses other characters than printable ASCII.
+fn subject(count: u64, title: &str) -> String {
+    let noun = if count == 1 { "dead letter" } else { "dead letters" };
+    let text = format!("{count} {noun}: {title}");
+    let printable = |letter: char| if matches!(letter, ' '..='~') { letter } else { '?' };
+    text.chars().map(printable).take(SUBJECT_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn group() -> Group {
+        Group {
+            cause: "c1".to_owned(),
+            title: "422 Größe is required".to_owned(),
+            count: 13,
+            subscriptions: [("n/t/a".to_owned(), 1), ("n/t/b".to_owned(), 12)].into(),
+            first_ms: Some(1_795_158_180_000),
+            blobs: [0].into(),
+        }
+    }
+
+    #[test]
+    fn a_message_names_the_cause_its_count_and_the_command_that_opens_it() {
+        let container = Container { bucket: "letters".to_owned(), prefix: String::new() };
+        let Message { subject, text } = Message::of(&group(), &container);
+        assert_eq!(subject, "13 dead letters: 422 Gr??e is required");
+        let first = "2026-11-20T07:03:00.0000000Z";
+        let expected = json!({
+            "title": "422 Größe is required",
+            "cause": "c1",
+            "count": 13,
+            "subscriptions": [{"name": "n/t/b", "count": 12}, {"name": "n/t/a", "count": 1}],
+            "otherSubscriptions": 0,
+            "first": first,
+            "command": format!("lastmile deadletters why --container s3://letters --since {first}"),
+        });
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_message_stays_small_however_many_subscriptions_there_are() {
+        let subscriptions = (0..5_000).map(|number| (format!("n/t/s{number:04}"), 1)).collect();
+        let group = Group { subscriptions, title: "x".repeat(500), ..group() };
+        let container = Container { bucket: "letters".to_owned(), prefix: String::new() };
+        let Message { subject, text } = Message::of(&group, &container);
+        let body: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(body["otherSubscriptions"], 4_990);
+        assert!(subject.len() < 100 && text.len() < 2_000, "{} {}", subject.len(), text.len());
+    }
+}

@@ -1,0 +1,107 @@
+//! Reads blobs of dead letters, within limits of size and number.
+
+use adapters::storage::{Fetched, Storage, StorageError};
+use delivery::deadletter::stored;
+
+use crate::cause::Letter;
+use crate::report::Blob;
+
+/// Maximum number of blobs that are read per invocation. The others are counted by their keys.
+pub(crate) const BLOBS_MAX: usize = 2_000;
+/// Maximum size of a blob that is read. An event has at most 1 MiB, and a shared blob several.
+const BLOB_MAX_BYTES: u64 = 4 << 20;
+/// Concurrent reads: with [`BLOB_MAX_BYTES`], they fit the memory of the function.
+pub(crate) const READS_AT_ONCE: usize = 16;
+/// The segments of a key after the subscription: year, month, day, hour, name.
+const SEGMENTS_AFTER_SUBSCRIPTION: usize = 5;
+
+/// The counted dead letters of a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found(pub(crate) Vec<Letter>);
+
+/// The reason why the cause of a dead letter is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    Gone,
+    TooLarge,
+    Unusual,
+    Refused,
+    Unavailable,
+    OverLimit,
+    Report,
+}
+
+impl Unread {
+    /// The id of the cause that counts them.
+    fn id(self) -> &'static str {
+        match self {
+            Self::Gone => "unread-gone",
+            Self::TooLarge => "unread-too-large",
+            Self::Unusual => "unread-not-a-dead-letter",
+            Self::Refused => "unread-refused",
+            Self::Unavailable => "unread-unavailable",
+            Self::OverLimit => "unread-over-limit",
+            Self::Report => "unread-report",
+        }
+    }
+
+    fn title(self) -> String {
+        let why = match self {
+            Self::Gone => "the object was deleted before it was read".to_owned(),
+            Self::TooLarge => format!("the object is larger than {} MiB", BLOB_MAX_BYTES >> 20),
+            Self::Unusual => "the object is not a dead letter".to_owned(),
+            Self::Refused => "S3 refused the read".to_owned(),
+            Self::Unavailable => "S3 did not answer in time".to_owned(),
+            Self::OverLimit => format!("only the first {BLOBS_MAX} objects of a minute are read"),
+            Self::Report => "the report names no object".to_owned(),
+        };
+        format!("cause unknown: {why}")
+    }
+}
+
+/// Reads the dead letters of a blob. One that cannot be read counts as one dead letter.
+pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Found {
+    let Some(key) = &blob.key else { return unread(Unread::Report, prefix, blob) };
+    let bytes = match storage.get_at_most(BLOB_MAX_BYTES, key, None).await {
+        Ok(Fetched::Changed { bytes, .. }) => bytes,
+        Ok(Fetched::Missing | Fetched::Unchanged) => return unread(Unread::Gone, prefix, blob),
+        Err(error) => return unread(reason(&error), prefix, blob),
+    };
+    let letters: Vec<Letter> = stored::read(key, prefix, &bytes)
+        .into_iter()
+        .flatten()
+        .filter_map(|letter| Letter::of(&letter))
+        .collect();
+    if letters.is_empty() { unread(Unread::Unusual, prefix, blob) } else { Found(letters) }
+}
+
+/// A blob beyond the limits, which is not read.
+pub(crate) fn uncounted(prefix: &str, blob: &Blob) -> Found {
+    unread(Unread::OverLimit, prefix, blob)
+}
+
+fn reason(error: &StorageError) -> Unread {
+    match error {
+        StorageError::TooLarge { .. } => Unread::TooLarge,
+        StorageError::InvalidKey(_) => Unread::Unusual,
+        StorageError::NoSuchBucket(_) | StorageError::Refused(_) => Unread::Refused,
+        StorageError::Unavailable(_) => Unread::Unavailable,
+    }
+}
+
+fn unread(why: Unread, prefix: &str, blob: &Blob) -> Found {
+    let key = blob.key.as_deref().unwrap_or_default();
+    Found(vec![Letter {
+        cause: why.id().to_owned(),
+        title: why.title(),
+        subscription: subscription_of(key, prefix).to_owned(),
+        at_ms: blob.stored_ms,
+    }])
+}
+
+/// The subscription in a key, which begins with the prefix of the container and `namespace/topic/name`.
+fn subscription_of<'a>(key: &'a str, prefix: &str) -> &'a str {
+    let name = key.rsplitn(SEGMENTS_AFTER_SUBSCRIPTION + 1, '/').nth(SEGMENTS_AFTER_SUBSCRIPTION);
+    let name = name.unwrap_or(key);
+    name.strip_prefix(prefix).unwrap_or(name).trim_start_matches('/')
+}

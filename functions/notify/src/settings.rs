@@ -1,0 +1,69 @@
+//! The settings of the function, read once at cold start. All are checked here: a function with a missing setting does not start.
+
+use adapters::settings::{DEAD_LETTER_CONTAINER, DEAD_LETTER_PREFIX, S3_FORCE_PATH_STYLE};
+use delivery::subscription::sink::Container;
+use thiserror::Error;
+
+/// The queue of S3's reports of new dead letters.
+pub const REPORTS_QUEUE_URL: &str = "REPORTS_QUEUE_URL";
+/// The SNS topic that subscribers of messages about causes use.
+pub const MESSAGES_TOPIC_ARN: &str = "MESSAGES_TOPIC_ARN";
+
+/// The settings of the function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotifySettings {
+    pub(crate) queue_url: String,
+    pub(crate) topic_arn: String,
+    /// The container of the dead letters.
+    pub container: Container,
+    /// Addresses the bucket by path.
+    pub s3_force_path_style: bool,
+}
+
+/// A setting is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the environment variable {0} is not set; infra/notify.yaml sets it")]
+pub struct Missing(&'static str);
+
+impl NotifySettings {
+    /// The settings that this function looks up.
+    ///
+    /// # Errors
+    /// [`Missing`] when a required setting is missing or empty.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Missing> {
+        let optional = |name| lookup(name).filter(|value| !value.is_empty());
+        let required = |name| optional(name).ok_or(Missing(name));
+        let prefix = optional(DEAD_LETTER_PREFIX).unwrap_or_default();
+        Ok(Self {
+            queue_url: required(REPORTS_QUEUE_URL)?,
+            topic_arn: required(MESSAGES_TOPIC_ARN)?,
+            container: Container {
+                bucket: required(DEAD_LETTER_CONTAINER)?,
+                prefix: prefix.trim_matches('/').to_owned(),
+            },
+            s3_force_path_style: optional(S3_FORCE_PATH_STYLE).is_some_and(|value| value == "true"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_setting_is_named() {
+        let all =
+            [(REPORTS_QUEUE_URL, "q"), (MESSAGES_TOPIC_ARN, "t"), (DEAD_LETTER_CONTAINER, "b")];
+        let lookup = |without: &'static str| {
+            move |name: &str| {
+                let found = all.iter().find(|(known, _)| *known == name && name != without);
+                found.map(|(_, value)| (*value).to_owned())
+            }
+        };
+        let read = NotifySettings::read(lookup("")).unwrap();
+        assert_eq!((read.container.to_string().as_str(), read.s3_force_path_style), ("b", false));
+        for (name, _) in all {
+            assert_eq!(NotifySettings::read(lookup(name)), Err(Missing(name)));
+        }
+    }
+}
