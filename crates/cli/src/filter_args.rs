@@ -3,6 +3,7 @@
 //! Separate from the commands because the page reads the same options from the query of a URL.
 
 use adapters::machine::Machine;
+use deadletters::cause::CausePrefix;
 use deadletters::filter::{Filter, Pattern, SearchText, StatusRange, TimeBound};
 use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
@@ -30,6 +31,9 @@ pub(crate) struct FilterArgs {
     /// Decided before this time
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
+    /// With this cause, by its id or the beginning of it, as `why` prints it; can be repeated
+    #[arg(long, value_name = "ID")]
+    cause: Vec<CausePrefix>,
     /// With this text in its ids, names, reason or last response; the event's data is not searched
     #[arg(long, value_name = "TEXT")]
     search: Option<SearchText>,
@@ -61,13 +65,14 @@ impl FilterArgs {
     /// Whether nothing is filtered.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
-        let Self { status, event_type, source, id, destination, .. } = self;
+        let Self { status, event_type, source, id, destination, cause, .. } = self;
         [namespace, topic, subscription].into_iter().all(Option::is_none)
             && since.is_none()
             && until.is_none()
             && reason.is_empty()
             && outcome.is_empty()
             && status.is_empty()
+            && cause.is_empty()
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
@@ -85,6 +90,7 @@ impl FilterArgs {
             ids: self.id,
             destinations: self.destination,
             search: self.search,
+            causes: self.cause,
             ..Filter::default()
         };
         if let (Some(since_ms), Some(until_ms)) = (filter.since_ms, filter.until_ms)

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use adapters::machine::Machine;
 use adapters::storage::Entry;
 use delivery::deadletter::stored::{StoredDeadLetter, read};
+use delivery::ports::Clock as _;
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
@@ -195,7 +197,7 @@ impl DeadLetters {
         Ok(stats)
     }
 
-    /// The matching dead letters by cause, the most frequent first.
+    /// The matching dead letters by cause, the most frequent first. Trends are those at the end of the filter's range, or now.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -204,7 +206,7 @@ impl DeadLetters {
         while let Some(letter) = letters.try_next().await? {
             causes.add(&letter);
         }
-        Ok(causes.sorted())
+        Ok(causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms())))
     }
 }
 

@@ -17,6 +17,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
+use crate::cause::{CausePrefix, cause_id};
+
 /// How much of a response is kept in memory and searched; blobs written by this system hold less.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
@@ -47,6 +49,8 @@ pub struct Filter {
     pub ids: Vec<Pattern>,
     /// The URL of the destination.
     pub destinations: Vec<Pattern>,
+    /// Beginnings of the ids of causes; any of them.
+    pub causes: Vec<CausePrefix>,
     /// A text in what lists show of it, or in its last response.
     pub search: Option<SearchText>,
     /// None of these.
@@ -86,6 +90,12 @@ impl Filter {
             && any(&self.ids, |of| is_like(of, &letter.event_id) || of.matches(&id))
             && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
+            && (self.causes.is_empty() || self.matches_cause(letter))
+    }
+
+    fn matches_cause(&self, letter: &StoredDeadLetter) -> bool {
+        let id = cause_id(letter);
+        self.causes.iter().any(|prefix| prefix.is_of(id))
     }
 
     fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
@@ -118,7 +128,7 @@ impl Filter {
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
         let is_text = self.search.is_some() || texts.iter().any(|patterns| !patterns.is_empty());
-        times || results || is_text || !self.except.is_empty()
+        times || results || is_text || !self.causes.is_empty() || !self.except.is_empty()
     }
 }
 

@@ -141,7 +141,7 @@ mod tests {
             let (mut stats, mut causes) = (Stats::default(), Causes::default());
             stats.add(letter);
             causes.add(letter);
-            (stats, causes.sorted())
+            (stats, causes.sorted(0))
         };
         assert_eq!(sums(&summary), sums(&whole));
         assert!(summary.event.is_empty());

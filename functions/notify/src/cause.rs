@@ -2,7 +2,7 @@
 //!
 //! Separate because this is the only file that depends on how causes are found and opened.
 
-use deadletters::cause::Causes;
+use deadletters::cause::{CausePrefix, titled_cause};
 use deadletters::filter::decided_ms;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::shell::quoted;
@@ -23,24 +23,26 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    /// Reads the facts of this dead letter. `None` cannot happen: one letter has one cause.
-    pub(crate) fn of(letter: &StoredDeadLetter) -> Option<Self> {
-        let mut causes = Causes::default();
-        causes.add(letter);
-        let cause = causes.sorted().pop()?;
-        let status = cause.key.status.map(|status| format!("{status} ")).unwrap_or_default();
-        Some(Self {
-            cause: cause.key.id(),
-            title: format!("{status}{}", cause.key.line),
+    /// Reads the facts of this dead letter.
+    pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
+        let (cause, title) = titled_cause(letter);
+        Self {
+            cause: cause.to_string(),
+            title,
             subscription: letter.subscription.to_string(),
             at_ms: decided_ms(letter),
-        })
+        }
     }
 }
 
-/// The command that opens the causes of dead letters since this time.
-pub(crate) fn command(container: &Container, first_ms: Option<u64>) -> String {
+/// The command that opens the dead letters of a cause since this time. What was not read has no cause that the
+/// command could select; then it shows all causes.
+pub(crate) fn command(container: &Container, cause: &str, first_ms: Option<u64>) -> String {
+    let verb = match cause.parse::<CausePrefix>() {
+        Ok(_) => format!("list --cause {cause}"),
+        Err(_) => "why".to_owned(),
+    };
     let since = first_ms.map(|ms| format!(" --since {}", rfc3339(ms))).unwrap_or_default();
     let address = quoted(&format!("s3://{container}"));
-    format!("lastmile deadletters why --container {address}{since}")
+    format!("lastmile deadletters {verb} --container {address}{since}")
 }

@@ -58,7 +58,7 @@ impl Message {
             other_subscriptions: subscriptions.len() - named.len(),
             subscriptions: named,
             first: first_ms.map(rfc3339),
-            command: cause::command(container, *first_ms),
+            command: cause::command(container, cause, *first_ms),
         };
         let text = serde_json::to_string(&body).expect("texts and numbers are JSON");
         Self { subject: subject(*count, title), text }
@@ -81,7 +81,7 @@ mod tests {
 
     fn group() -> Group {
         Group {
-            cause: "c1".to_owned(),
+            cause: "6c1f0f7c9e0b".to_owned(),
             title: "422 Größe is required".to_owned(),
             count: 13,
             subscriptions: [("n/t/a".to_owned(), 1), ("n/t/b".to_owned(), 12)].into(),
@@ -98,12 +98,12 @@ mod tests {
         let first = "2026-11-20T07:03:00.0000000Z";
         let expected = json!({
             "title": "422 Größe is required",
-            "cause": "c1",
+            "cause": "6c1f0f7c9e0b",
             "count": 13,
             "subscriptions": [{"name": "n/t/b", "count": 12}, {"name": "n/t/a", "count": 1}],
             "otherSubscriptions": 0,
             "first": first,
-            "command": format!("lastmile deadletters why --container s3://letters --since {first}"),
+            "command": format!("lastmile deadletters list --cause 6c1f0f7c9e0b --container s3://letters --since {first}"),
         });
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
     }

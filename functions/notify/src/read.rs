@@ -67,12 +67,13 @@ pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Found 
         Ok(Fetched::Missing | Fetched::Unchanged) => return unread(Unread::Gone, prefix, blob),
         Err(error) => return unread(reason(&error), prefix, blob),
     };
-    let letters: Vec<Letter> = stored::read(key, prefix, &bytes)
-        .into_iter()
-        .flatten()
-        .filter_map(|letter| Letter::of(&letter))
-        .collect();
-    if letters.is_empty() { unread(Unread::Unusual, prefix, blob) } else { Found(letters) }
+    let letters = stored::read(key, prefix, &bytes).unwrap_or_default();
+    if letters.is_empty() {
+        return unread(Unread::Unusual, prefix, blob);
+    }
+    // A person has stopped these deliveries and knows.
+    let failed = letters.iter().filter(|letter| !letter.is_set_aside());
+    Found(failed.map(Letter::of).collect())
 }
 
 /// A blob beyond the limits, which is not read.

@@ -74,6 +74,10 @@ impl World {
 
     /// Stores a dead letter, and S3 reports it.
     fn store(&self, subscription: &str, number: u32, response: &str) {
+        self.store_with(subscription, number, "MaxDeliveryAttemptsExceeded", response);
+    }
+
+    fn store_with(&self, subscription: &str, number: u32, reason: &str, response: &str) {
         let key =
             format!("{subscription}/2026/11/20/7/{number:08}-0000-0000-0000-000000000000.json");
         let path = self.folder.path().join(&key);
@@ -82,7 +86,7 @@ impl World {
             "event": {"id": "e1", "source": "/shop", "type": "t", "specversion": "1.0"},
             "customDeliveryProperties": {},
             "deadletterProperties": {
-                "deadletterreason": "MaxDeliveryAttemptsExceeded",
+                "deadletterreason": reason,
                 "deliveryattempts": 1,
                 "deliveryresult": "BadRequest",
                 "publishutc": "2026-11-20T07:02:00Z",
@@ -160,6 +164,15 @@ fn a_blob_that_cannot_be_read_is_counted_with_the_reason() {
     assert_eq!(world.deleted(), 3);
     let subscription = &locked(&world.notify.ports.published)[0]["subscriptions"][0]["name"];
     assert_eq!(subscription, "n/t/a");
+}
+
+#[test]
+fn what_is_set_aside_has_no_message() {
+    let world = World::new(None);
+    world.store_with("n/t/a", 1, "Paused", "");
+    world.store_with("n/t/a", 2, "DestinationDisabled", "");
+    assert_eq!(world.notify(), Ok(()));
+    assert_eq!((world.published().len(), world.deleted()), (0, 2));
 }
 
 #[test]

@@ -135,7 +135,6 @@ impl Metric {
         matches!(
             self,
             Self::DeadLetteredCount
-                | Self::SetAsideCount
                 | Self::DroppedEventCount
                 | Self::FailedDeadLetteredCount
                 | Self::DestinationFailingCount

@@ -263,7 +263,7 @@ pub(super) fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
 
 impl Deployment {
     /// Custom metrics of this traffic: each metric once per value of each of its dimension sets. Those of
-    /// unhealthy destinations are written in few hours, and each is billed for these.
+    /// unhealthy destinations and of what is set aside are written in few hours, and each is billed for these.
     pub(crate) fn metrics(&self) -> f64 {
         let values = |of: &Dimensions| match of {
             Dimensions::None => 1.0,
@@ -278,7 +278,8 @@ impl Deployment {
             let sets = of.dimensions().iter().chain(subscription);
             sets.filter(|of| splits.has(**of)).map(values).sum::<f64>()
         };
-        Metric::ALL.into_iter().filter(|of| !of.is_of_unhealthy()).map(sets).sum()
+        let is_rare = |of: &Metric| of.is_of_unhealthy() || *of == Metric::SetAsideCount;
+        Metric::ALL.into_iter().filter(|of| !is_rare(of)).map(sets).sum()
     }
 }
 

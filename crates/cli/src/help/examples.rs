@@ -314,7 +314,7 @@ const EXAMPLES: &[Examples] = &[
         "docs/destinations.md",
         &[
             "lastmile destinations disable shop/orders/billing --stack orders-prod",
-            "lastmile destinations disable https://billing.example.com/events --stack orders-prod",
+            "lastmile destinations disable https://billing.example.com/events",
         ],
     ),
     of_command(

@@ -10,7 +10,6 @@ use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::stats::{Stats, greatest_first};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
-use url::Url;
 
 use super::app::{App, SharedApp};
 use super::chart::{Chart, Palette};
@@ -19,7 +18,7 @@ use super::filters::{chips, form};
 use super::layout::{NavSection, PageLayout, UpdateSchedule, reading};
 use super::letter_caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::list::list;
-use super::markup::{jobs_not_shown, line, or_none, outcome, time, word};
+use super::markup::{jobs_not_shown, line, time, word};
 use super::query::{InvalidField, Query, pairs};
 use super::suggestions::Suggestions;
 use super::summary::Summary;
@@ -210,31 +209,34 @@ fn top_causes(query: &Query, causes: &[Cause]) -> Markup {
         h2 #top-causes { "Most frequent causes" }
         ul {
             @for cause in causes.iter().take(TOP_CAUSES) {
-                @let known = known(cause);
-                @let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 li {
                     b .number { (text::grouped(cause.count)) }
                     div {
-                        @if known.is_empty() { (outcome(cause.key.outcome.as_deref(), cause.key.status)) } @else {
-                            a href=(query.with(&known)) { (outcome(cause.key.outcome.as_deref(), cause.key.status)) }
-                        }
-                        @if let Some(host) = cause.key.destination.as_deref().and_then(host) {
-                            " " span .host { (line(&host)) }
-                        }
-                        " " span .said { (line(&cause.key.line)) }
+                        a href=(only(query, cause)) { (line(&cause.title)) }
+                        " " span .host { (line(&subscriptions_of(cause))) }
                     }
                 }
             }
         }
         p .sub { a href="#why" {
-            @if causes.len() > TOP_CAUSES { "All " (text::grouped(causes.len() as u64)) " causes" } @else { "With destinations" }
+            @if causes.len() > TOP_CAUSES { "All " (text::grouped(causes.len() as u64)) " causes" } @else { "With subscriptions" }
         } }
     } }
 }
 
-/// The host of a destination.
-fn host(destination: &str) -> Option<String> {
-    Some(destination.parse::<Url>().ok()?.host_str()?.to_owned())
+/// The overview with only the letters of a cause.
+fn only(query: &Query, cause: &Cause) -> String {
+    let id = cause.id.to_string();
+    query.with(&[("cause", id.as_str())])
+}
+
+/// The most frequent subscription of a cause, and the number of others.
+fn subscriptions_of(cause: &Cause) -> String {
+    let first = cause.subscriptions.first().map(|of| of.name.as_str()).unwrap_or_default();
+    match cause.subscriptions.len().saturating_sub(1) {
+        0 => first.to_owned(),
+        more => format!("{first} +{more}"),
+    }
 }
 
 /// Counts by subscription.
@@ -301,9 +303,9 @@ fn table<'a>(query: &Query, causes: impl Iterator<Item = &'a Cause>) -> Markup {
     html! { table .cards role="table" aria-labelledby="why" {
         thead role="rowgroup" { tr role="row" {
             th role="columnheader" .number { "Count" }
-            th role="columnheader" { "Last outcome" }
-            th role="columnheader" { "Response, or reason" }
-            th role="columnheader" { "Destination" }
+            th role="columnheader" { "Cause" }
+            th role="columnheader" { "Subscriptions" }
+            th role="columnheader" { "Trend" }
             th role="columnheader" { "Newest" }
         } }
         tbody role="rowgroup" { @for of in causes { (cause(query, of)) } }
@@ -311,34 +313,13 @@ fn table<'a>(query: &Query, causes: impl Iterator<Item = &'a Cause>) -> Markup {
 }
 
 fn cause(query: &Query, cause: &Cause) -> Markup {
-    let (key, known) = (&cause.key, known(cause));
-    let known: Vec<(&str, &str)> =
-        known.iter().map(|(name, value)| (*name, value.as_str())).collect();
     html! { tr role="row" {
         td role="cell" .number data-label="Count" {
-            @if known.is_empty() { (text::grouped(cause.count)) } @else {
-                a href=(query.with(&known)) title="Only these: same destination, outcome and status" {
-                    b { (text::grouped(cause.count)) }
-                }
-            }
+            a href=(only(query, cause)) title="Only this cause" { b { (text::grouped(cause.count)) } }
         }
-        td role="cell" data-label="Last outcome" { (outcome(key.outcome.as_deref(), key.status)) }
-        td role="cell" .said data-label="Response, or reason" { (line(&key.line)) }
-        td role="cell" .address data-label="Destination" {
-            (or_none(key.destination.as_deref().map(word), "nowhere"))
-        }
+        td role="cell" .said data-label="Cause" { (line(&cause.title)) }
+        td role="cell" .address data-label="Subscriptions" { (word(&subscriptions_of(cause))) }
+        td role="cell" data-label="Trend" { (cause.trend.as_str()) }
         td role="cell" .when data-label="Newest" { a href=(query.letter(cause.example)) { (time(cause.last_ms)) } }
     } }
-}
-
-/// The filters of a cause.
-fn known(cause: &Cause) -> Vec<(&'static str, String)> {
-    let key = &cause.key;
-    let status = key.status.map(|status| status.to_string());
-    let known = [
-        ("destination", key.destination.clone()),
-        ("outcome", key.outcome.clone()),
-        ("status", status),
-    ];
-    known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

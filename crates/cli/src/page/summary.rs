@@ -1,8 +1,10 @@
 //! The sums of the matching dead letters.
 
+use adapters::machine::Machine;
 use deadletters::cause::{Cause, Causes};
 use deadletters::stats::Stats;
 use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::ports::Clock as _;
 
 /// The matching dead letters, counted and grouped.
 pub(super) struct Summary<'a> {
@@ -18,6 +20,6 @@ impl<'a> Summary<'a> {
             stats.add(letter);
             causes.add(letter);
         }
-        Self { letters, stats, causes: causes.sorted() }
+        Self { letters, stats, causes: causes.sorted(Machine.now_ms()) }
     }
 }

@@ -13,7 +13,7 @@ use delivery::time::moment;
 use indicatif::HumanCount;
 use uuid::Uuid;
 
-pub(crate) use table::{Table, table};
+pub(crate) use table::{Table, table, width};
 
 /// How much of an id is shown: it mostly names one dead letter, and every verb takes it.
 const SHORT_ID_CHARS: usize = 8;

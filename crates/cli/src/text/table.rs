@@ -8,13 +8,21 @@
 
 use std::fmt;
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
+use comfy_table::{CellAlignment, ContentArrangement, presets};
 use console::Term;
 
 use super::plain;
 
 /// The spaces between two columns.
 const GAP: u16 = 2;
+
+/// The columns of standard output where it is no terminal.
+const WIDTH: u16 = 80;
+
+/// The width of the terminal in characters; 80 in a pipe or a file.
+pub(crate) fn width() -> usize {
+    Term::stdout().size_checked().map_or(WIDTH, |(_, width)| width).into()
+}
 
 /// A table, whose cells show what others wrote as [`plain`] does.
 #[derive(Debug)]
@@ -48,15 +56,6 @@ impl Table {
             if let Some(column) = self.table.column_mut(*column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-        }
-    }
-
-    /// Gives a column at least this width, in characters, where others have to be broken into lines.
-    pub(crate) fn keep_width(&mut self, column: usize, characters: u16) {
-        let with_gap = Width::Fixed(characters.saturating_add(GAP));
-        let fits = self.width.is_some_and(|width| width / 2 > characters);
-        if let Some(column) = self.table.column_mut(column).filter(|_| fits) {
-            column.set_constraint(ColumnConstraint::LowerBoundary(with_gap));
         }
     }
 

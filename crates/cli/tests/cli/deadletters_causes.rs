@@ -56,7 +56,7 @@ fn responses_that_differ_by_a_request_id_are_one_cause_with_an_example() {
         let container = container(180, response);
         let causes = causes(&container);
         assert_eq!(causes.len(), 1, "{causes:?}");
-        assert_eq!(causes[0]["letters"], 180);
+        assert_eq!(causes[0]["count"], 180);
         assert_eq!(causes[0]["first_at"], "2026-11-20T09:03:07.0340000Z");
         let example = causes[0]["example"].as_str().expect("an id");
         let shown = text(&container.run(&["show", example]).stdout);
@@ -85,13 +85,13 @@ async fn thousands_of_dead_letters_with_forty_causes_are_few_groups_of_which_the
     let container = container(10_000, response_of_many);
     let causes = causes(&container);
     assert!((CAUSES as usize..=60).contains(&causes.len()), "{} {causes:#?}", causes.len());
-    let letters: u64 = causes.iter().filter_map(|cause| cause["letters"].as_u64()).sum();
+    let letters: u64 = causes.iter().filter_map(|cause| cause["count"].as_u64()).sum();
     assert_eq!(letters, 10_000);
-    let keys: BTreeSet<&str> = causes.iter().filter_map(|cause| cause["key"].as_str()).collect();
+    let keys: BTreeSet<&str> = causes.iter().filter_map(|cause| cause["id"].as_str()).collect();
     assert_eq!(keys.len(), causes.len());
 
     let table = text(&container.run(&["why"]).stdout);
-    let rows = table.lines().filter(|line| line.contains("2026-11-20")).count();
+    let rows = table.lines().filter(|line| line.contains("shop/orders/billing")).count();
     assert_eq!(rows, 30, "{table}");
     let more = format!("… and {} more causes with ", causes.len() - rows);
     assert!(table.contains(&more), "{table}");
@@ -110,7 +110,7 @@ async fn the_page_names_statuses_and_shows_a_line_end_of_two_characters_as_one()
     container.write(&[letter.blob(), LETTERS[3].blob()]);
     let server = PageServer::start(&container, &[]);
     let page = server.page("/").await;
-    for named in ["<b>422</b> Unprocessable Content<", "<b>503</b> Service Unavailable (Busy)"] {
+    for named in ["422 a", "503 overloaded"] {
         assert!(page.contains(named), "{page}");
     }
     let shown = server.page(&format!("/letters/{}", letter.id())).await;

@@ -32,7 +32,7 @@ fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_ba
             let json: Value = serde_json::from_slice(&done.stdout).expect("JSON");
             match json.as_array() {
                 Some(causes) => {
-                    causes.iter().filter_map(|cause| cause["letters"].as_u64()).sum::<u64>()
+                    causes.iter().filter_map(|cause| cause["count"].as_u64()).sum::<u64>()
                 }
                 None => json["letters"].as_u64().expect("a number"),
             }

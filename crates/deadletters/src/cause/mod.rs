@@ -1,136 +1,185 @@
-//! Why deliveries failed, as groups: destination × outcome × status × what the response says, without
-//! what varies from one response to the next. Pure.
+//! Groups dead letters by cause: the same outcome, status and message, in any subscription. Pure.
 //!
-//! Separate from its two parts: [`message`] finds the texts of a response that count, [`template`]
-//! replaces ids, numbers, times and the like in them. Here they become one line, and lines groups.
+//! Separate from its parts: [`title`] describes one letter, [`body`] and [`shapes`] find the errors of a response, [`template`] replaces
+//! what varies in them. Here letters become groups.
 //!
-//! Promises: dead letters of which only such details differ are one cause, in whatever order they are added.
+//! Promises: dead letters that differ only in what varies are one cause, in whatever order they are added. The id of a cause stays the same
+//! from run to run.
 
-mod message;
+mod body;
+mod cut_json;
+mod id;
+mod problem;
+mod quotes;
+mod shapes;
+mod status;
 mod template;
+mod text;
+mod title;
+mod transport;
+mod trend;
+mod word;
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
-use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
-use serde_json::json;
+use delivery::deadletter::stored::{FailedAt, StoredDeadLetter};
+use serde::Serialize;
 use uuid::Uuid;
 
-use self::message::Message;
+pub use self::id::{CauseId, CausePrefix};
+use self::title::{Described, describe};
+pub use self::trend::Trend;
 use crate::filter::decided_ms;
-
-/// What the dead letters of one group have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CauseKey {
-    /// Who failed last.
-    pub at: FailedAt,
-    /// The URL of the destination, the address for replies or the sink.
-    pub destination: Option<String>,
-    /// The last outcome.
-    pub outcome: Option<String>,
-    /// The last HTTP status.
-    pub status: Option<u16>,
-    /// What the last response says went wrong: code, title and texts of JSON, the title of a page, else
-    /// the first line; of an empty one the first line of the detail, else the reason. `#` stands for ids
-    /// and numbers, `…` for quoted values, and there are `<time>`, `<email>` and `<address>`.
-    pub line: String,
-}
-
-impl CauseKey {
-    /// A name for the cause that is the same in every run: 32 hexadecimal digits.
-    #[must_use]
-    pub fn id(&self) -> String {
-        let Self { at, destination, outcome, status, line } = self;
-        let name = match at {
-            // As it was before others could be blamed.
-            FailedAt::Destination => json!([destination, outcome, status, line]),
-            FailedAt::Reply | FailedAt::Sink => json!([at, destination, outcome, status, line]),
-        };
-        Uuid::new_v5(&CAUSES, name.to_string().as_bytes()).simple().to_string()
-    }
-}
-
-/// The namespace of the ids of causes.
-const CAUSES: Uuid = Uuid::from_u128(0x9d2b_6f1c_53f0_4c8e_a7c4_1e0f_6b82_d935);
+use crate::stats::greatest_first;
 
 /// Dead letters that failed in the same way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// What they have in common.
-    pub key: CauseKey,
-    /// How many there are.
+    /// Stable from run to run.
+    pub id: CauseId,
+    /// The title of the newest letter, as a person would write it: `422 Field required: body.customer.email`.
+    pub title: String,
+    /// The outcome of the last attempt, or the reason where no attempt is to blame.
+    pub outcome: String,
+    /// The HTTP status of the last response.
+    pub status: Option<u16>,
+    /// The party that failed.
+    pub at: FailedAt,
+    /// Whether nothing failed: a person has stopped these deliveries.
+    pub is_set_aside: bool,
+    /// The number of letters.
     pub count: u64,
-    /// When the first of them ended.
+    /// The part of all letters, from 0 to 1.
+    pub share: f64,
+    /// The subscriptions with their letters, the most frequent first.
+    pub subscriptions: Vec<SubscriptionCount>,
+    /// The time of the first decision.
     pub first_ms: Option<u64>,
-    /// When the last of them ended.
+    /// The time of the last decision.
     pub last_ms: Option<u64>,
-    /// The newest of them.
+    /// The last hour compared with the one before.
+    pub trend: Trend,
+    /// The newest letter.
     pub example: Uuid,
+}
+
+/// The letters of a subscription.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SubscriptionCount {
+    /// `namespace/topic/name`.
+    pub name: String,
+    /// The number of letters.
+    pub count: u64,
+}
+
+/// The cause of a dead letter.
+#[must_use]
+pub fn cause_id(letter: &StoredDeadLetter) -> CauseId {
+    id_of(&describe(letter))
+}
+
+/// The cause of a dead letter, and its title.
+#[must_use]
+pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
+    let described = describe(letter);
+    (id_of(&described), described.title)
+}
+
+fn id_of(described: &Described) -> CauseId {
+    CauseId::new(&described.outcome, described.status, &described.message)
 }
 
 /// Groups dead letters one by one.
 #[derive(Debug, Default)]
-pub struct Causes(HashMap<CauseKey, Cause>);
+pub struct Causes(HashMap<CauseId, Group>);
+
+/// The letters of one cause so far.
+#[derive(Debug)]
+struct Group {
+    described: Described,
+    at: FailedAt,
+    is_set_aside: bool,
+    subscriptions: BTreeMap<String, u64>,
+    count: u64,
+    times_ms: Vec<u64>,
+    /// Time and id of the newest letter. The id breaks ties: the example must not depend on the order of reading.
+    newest: (Option<u64>, Uuid),
+}
 
 impl Causes {
     /// Adds a dead letter to its group.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
-        let failure = letter.failure();
-        let key = CauseKey {
-            at: failure.at,
-            destination: failure.destination.map(ToOwned::to_owned),
-            outcome: failure.outcome.map(ToOwned::to_owned),
-            status: failure.status,
-            line: line(&failure),
-        };
-        let at_ms = decided_ms(letter);
-        let new = || Cause {
-            key: key.clone(),
-            count: 0,
-            first_ms: at_ms,
-            last_ms: at_ms,
-            example: letter.id,
-        };
-        let cause = self.0.entry(key.clone()).or_insert_with(new);
-        cause.count += 1;
-        cause.first_ms = [cause.first_ms, at_ms].into_iter().flatten().min();
-        // The id breaks ties: the example must not depend on the order of reading.
-        if (at_ms, letter.id) > (cause.last_ms, cause.example) {
-            (cause.last_ms, cause.example) = (at_ms, letter.id);
+        let described = describe(letter);
+        let newest = (decided_ms(letter), letter.id);
+        match self.0.entry(id_of(&described)) {
+            Entry::Occupied(mut group) => group.get_mut().add(letter, described, newest),
+            Entry::Vacant(place) => _ = place.insert(Group::of(letter, described, newest)),
         }
     }
 
-    /// The causes, the most frequent first.
+    /// The causes: first what is set aside, then the most frequent. Trends compare the time before this end.
     #[must_use]
-    pub fn sorted(self) -> Vec<Cause> {
-        let mut causes: Vec<Cause> = self.0.into_values().collect();
-        causes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.key.cmp(&b.key)));
+    pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
+        let total: u64 = self.0.values().map(|group| group.count).sum();
+        let times = self.0.values().flat_map(|group| &group.times_ms);
+        let range_from_ms = times.min().copied().unwrap_or(end_ms);
+        let cause = |(id, group): (CauseId, Group)| group.cause(id, total, range_from_ms, end_ms);
+        let mut causes: Vec<Cause> = self.0.into_iter().map(cause).collect();
+        causes.sort_by_cached_key(|it| {
+            (!it.is_set_aside, Reverse(it.count), it.title.clone(), it.id)
+        });
         causes
     }
 }
 
-fn line(failure: &Failure<'_>) -> String {
-    let response = failure.last_response.map(message::read);
-    let detail = || failure.detail.and_then(message::first_line);
-    let of_response = response.map(|message| summary(message, failure.status));
-    let line = of_response.filter(|line| !line.is_empty());
-    line.or_else(|| detail().map(|detail| template::of(&detail)))
-        .unwrap_or_else(|| template::cut(failure.reason.to_owned()))
-}
-
-/// What a response says, in one line: each text once, and not the status, which the group has.
-fn summary(Message { code, texts }: Message, status: Option<u16>) -> String {
-    let status = status.map(|status| status.to_string()).unwrap_or_default();
-    let code = code.filter(|code| *code != status);
-    let mut parts: Vec<String> = code.as_deref().map(template::of_code).into_iter().collect();
-    for text in texts {
-        let repeated = text.strip_prefix(&status).filter(|text| text.starts_with(' '));
-        let part = template::of(repeated.unwrap_or(&text));
-        if !parts.contains(&part) {
-            parts.push(part);
+impl Group {
+    fn of(letter: &StoredDeadLetter, described: Described, newest: (Option<u64>, Uuid)) -> Self {
+        Self {
+            described,
+            at: letter.failure().at,
+            is_set_aside: letter.is_set_aside(),
+            subscriptions: BTreeMap::from([(letter.subscription.to_string(), 1)]),
+            count: 1,
+            times_ms: newest.0.into_iter().collect(),
+            newest,
         }
     }
-    template::cut(parts.join(" · "))
+
+    fn add(&mut self, letter: &StoredDeadLetter, described: Described, at: (Option<u64>, Uuid)) {
+        self.count += 1;
+        *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
+        self.times_ms.extend(at.0);
+        if at >= self.newest {
+            (self.newest, self.described) = (at, described);
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share is shown as a percentage")]
+    fn cause(self, id: CauseId, total: u64, range_from_ms: u64, end_ms: u64) -> Cause {
+        let counts = greatest_first(&self.subscriptions).into_iter();
+        let subscriptions =
+            counts.map(|(name, count)| SubscriptionCount { name: name.to_owned(), count });
+        Cause {
+            id,
+            title: self.described.title,
+            outcome: self.described.outcome,
+            status: self.described.status,
+            at: self.at,
+            is_set_aside: self.is_set_aside,
+            count: self.count,
+            share: self.count as f64 / total.max(1) as f64,
+            subscriptions: subscriptions.collect(),
+            first_ms: self.times_ms.iter().min().copied(),
+            last_ms: self.times_ms.iter().max().copied(),
+            trend: Trend::of(&self.times_ms, range_from_ms, end_ms),
+            example: self.newest.1,
+        }
+    }
 }
 
+#[cfg(test)]
+mod frameworks_tests;
 #[cfg(test)]
 mod tests;

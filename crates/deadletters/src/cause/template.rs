@@ -1,40 +1,43 @@
-//! Texts without what varies from one to the next: a text with its ids, numbers, times, addresses and
-//! quoted values replaced.
+//! Texts without what varies from one to the next: ids, numbers, times, durations and addresses become placeholders.
 //!
-//! Separate because these are rules about text alone, whoever wrote it. Pure.
+//! Separate because these are rules about text alone, whatever wrote it. Pure.
 //!
-//! Promises: texts that differ in nothing else become one; a template of a template is the same; at most
-//! [`TEMPLATE_MAX_CHARS`] characters. Ids and numbers have one placeholder, `#`, because an id may look
-//! like a number or not. What merely looks like a word (a name, a random id without digits) stays.
+//! Promises: texts that differ in nothing else have one [`identity`]; a template of a template is the same; at most
+//! [`TEMPLATE_MAX_CHARS`] characters. What merely looks like a word (a name, a random id without digits) stays.
+//! Quoted identifiers stay too, because most of them name fields; [`super::quotes`] has the rule.
 
 use std::net::{IpAddr, SocketAddr};
 
 use uuid::Uuid;
 
+use super::quotes::quoted;
+use super::word::{Varies, Word, has_few_capitals, is_duration, is_unit_of_time};
+
 /// A longer template is cut: it has to be recognizable, not complete.
 pub(super) const TEMPLATE_MAX_CHARS: usize = 160;
-/// What is looked at of a text; the rest would hardly be shown.
+/// The part of a text that is read; the rest would hardly be shown.
 const TEXT_MAX_CHARS: usize = 768;
 /// How often a template is read again, which is nearly always once.
 const PASSES_MAX: usize = 16;
 
-const ID: &str = "#";
+pub(super) const ID: &str = "<id>";
+pub(super) const NUMBER: &str = "<number>";
 const TIME: &str = "<time>";
+const DURATION: &str = "<duration>";
 const EMAIL: &str = "<email>";
 const ADDRESS: &str = "<address>";
 
 /// Ids are at least so long to be taken for encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
-/// Hexadecimal digits among which is none of the ten numerals.
-const HEX_MIN_CHARS: usize = 8;
-/// The same, with numerals.
-const MIXED_HEX_MIN_CHARS: usize = 6;
-/// A longer run of letters is no word.
-const WORD_MAX_CHARS: usize = 64;
 /// The longest code that is kept as it is.
-const CODE_MAX_CHARS: usize = 40;
+const CODE_MAX_CHARS: usize = 60;
 /// The most digits in a code, such as ORA-00942.
 const CODE_MAX_DIGITS: usize = 5;
+/// A number after one of these is a code, which names the cause: `error 1062`, `ORA-00942`, `status code: 409`.
+const BEFORE_CODES: [&str; 9] =
+    ["error", "errno", "err", "ora", "sqlstate", "status", "http", "code", "exception"];
+/// `code` alone is not enough: `postal code 12345` has a value.
+const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
 /// What may be between the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
@@ -55,13 +58,23 @@ pub(super) fn of(text: &str) -> String {
     template
 }
 
+/// The template for comparing. An id may consist of digits, so ids and numbers are one here.
+pub(super) fn identity(template: &str) -> String {
+    template.replace(NUMBER, ID)
+}
+
 /// The template of an error code: itself, unless it has an id in it.
 pub(super) fn of_code(code: &str) -> String {
-    let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || !Word::of(part).varies;
+    let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || Word::of(part).varies.is_none();
     let is_code = code.len() <= CODE_MAX_CHARS
         && code.chars().all(|c| c.is_ascii_graphic())
         && code.split(|c: char| !c.is_ascii_alphanumeric()).all(is_part);
     if is_code { code.to_owned() } else { of(code) }
+}
+
+/// The template of a segment of a place: an index is a number, and a long one is an id.
+pub(super) fn of_segment(segment: &str) -> String {
+    of(&segment.replace(' ', "_"))
 }
 
 /// A text with an ellipsis in place of what is too much.
@@ -77,13 +90,15 @@ fn pass(text: &str) -> String {
     let mut rest = text.trim();
     // The names of members are quoted too, and do not vary.
     let is_json = rest.starts_with(['{', '[']);
-    let mut before = None;
     while let Some(first) = rest.chars().next() {
-        let quoted =
-            quoted(before, rest).filter(|(_, _, after)| !is_json || !after.starts_with(':'));
-        let after = if let Some((open, close, after)) = quoted {
-            template.0.extend([open, '…', close]);
-            after
+        let is_name = |after: &str| is_json && after.starts_with(':');
+        let after = if let Some(quoted) = quoted(&template.0, rest) {
+            if is_name(quoted.after) || quoted.is_identifier() {
+                template.0.push_str(quoted.whole);
+            } else {
+                template.0.extend([quoted.open, '…', quoted.close]);
+            }
+            quoted.after
         } else if is_in_chunk(first) {
             let after = rest.trim_start_matches(is_in_chunk);
             let chunk = rest.strip_suffix(after).unwrap_or(rest);
@@ -96,34 +111,9 @@ fn pass(text: &str) -> String {
             template.0.push(first);
             rest.strip_prefix(first).unwrap_or_default()
         };
-        before = rest.strip_suffix(after).and_then(|read| read.chars().next_back());
         rest = after;
     }
     template.0
-}
-
-/// The marks of a quoted value that a text begins with, and what comes after it. An apostrophe within a word
-/// is none.
-fn quoted(before: Option<char>, text: &str) -> Option<(char, char, &str)> {
-    let open = text.chars().next()?;
-    let close = match open {
-        '"' | '\'' | '`' => open,
-        '“' => '”',
-        '‘' => '’',
-        '«' => '»',
-        _ => return None,
-    };
-    if before.is_some_and(char::is_alphanumeric) {
-        return None;
-    }
-    let mut rest = text.strip_prefix(open)?;
-    loop {
-        let (_, after) = rest.split_once(close)?;
-        if !after.starts_with(char::is_alphanumeric) {
-            return Some((open, close, after));
-        }
-        rest = after;
-    }
 }
 
 /// Whether a character may be part of an id, a number, a time, an address or a URL.
@@ -138,6 +128,10 @@ impl Template {
     /// Adds a part of a text without spaces and quotation marks; `after` is the rest of the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
         let part = chunk.trim_end_matches(['.', ':', '?']);
+        if is_unit_of_time(part) && self.put_unit() {
+            self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
+            return;
+        }
         let is_url = part.contains("://") || part.starts_with('/');
         if is_of_date(part) && (self.ends_with_number() || begins_with_number(after)) {
             self.put_month();
@@ -166,10 +160,7 @@ impl Template {
                 None => self.add_words(part),
             }
             let mut separated = separated.chars();
-            match separated.next() {
-                Some('#') => self.put(ID),
-                other => self.0.extend(other),
-            }
+            self.0.extend(separated.next());
             rest = separated.as_str();
         }
     }
@@ -179,28 +170,67 @@ impl Template {
             let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
             let Word { name, varies, unit } = Word::of(word);
             self.0.push_str(name);
-            if varies {
-                self.put(ID);
+            match varies {
+                Some(Varies::Number) if name.is_empty() && self.is_code(word) => {
+                    self.0.push_str(word.strip_suffix(unit).unwrap_or(word));
+                }
+                Some(Varies::Number) => self.put(NUMBER),
+                Some(Varies::Id) => self.put(ID),
+                None => {}
             }
-            self.0.push_str(unit);
+            if varies.is_none() || !is_unit_of_time(unit) || !self.put_unit() {
+                self.0.push_str(unit);
+            }
             self.0.push_str(part.strip_prefix(word).unwrap_or_default());
         }
     }
 
+    /// Recognises an error code by its length and the words before it.
+    fn is_code(&self, number: &str) -> bool {
+        let is_joint = |c: char| !c.is_alphanumeric() && !matches!(c, '>' | '…');
+        let before = self.0.trim_end_matches(is_joint);
+        let mut words = before.rsplit(|c: char| !c.is_alphanumeric());
+        let mut last = || words.next().unwrap_or_default().to_ascii_lowercase();
+        let (word, earlier) = (last(), last());
+        let gap = self.0.len() - before.len();
+        number.len() <= CODE_MAX_DIGITS
+            && number.chars().all(|c| c.is_ascii_digit())
+            && (gap == 1 || gap == 2 && matches!(word.as_str(), "code" | "status"))
+            && BEFORE_CODES.contains(&word.as_str())
+            && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
+    }
+
     /// Adds a placeholder, unless the one before stands for both.
     fn put(&mut self, placeholder: &str) {
-        if placeholder == TIME {
-            return self.put_time();
+        match placeholder {
+            TIME => return self.put_time(),
+            ID | NUMBER => {}
+            other => return self.0.push_str(other),
         }
         let joined = self.0.strip_suffix(JOINTS).unwrap_or(&self.0);
         let beside = joined.trim_end_matches([' ', ',']);
-        if placeholder == ID && joined.ends_with(ID) {
+        if joined.ends_with(ID) {
             self.0.truncate(joined.len());
-        } else if placeholder == ID && beside.ends_with(TIME) {
+        } else if let Some(before) = joined.strip_suffix(NUMBER) {
+            self.0.truncate(before.len());
+            self.0.push_str(placeholder);
+        } else if beside.ends_with(TIME) {
             self.0.truncate(beside.len());
         } else {
             self.0.push_str(placeholder);
         }
+    }
+
+    /// Makes a duration of the number that the text ends with, if it does.
+    fn put_unit(&mut self) -> bool {
+        let Some(before) = self.0.trim_end_matches(' ').strip_suffix(NUMBER) else { return false };
+        let earlier = before.trim_end_matches(' ');
+        let keep = if earlier.ends_with(DURATION) { earlier } else { before }.len();
+        self.0.truncate(keep);
+        if !self.0.ends_with(DURATION) {
+            self.0.push_str(DURATION);
+        }
+        true
     }
 
     /// Adds a time. With a date before it, it is one.
@@ -216,7 +246,7 @@ impl Template {
     /// Adds the name of a month or day. The number before it belongs to the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
-        if let Some(before) = beside.strip_suffix(ID) {
+        if let Some(before) = beside.strip_suffix(NUMBER) {
             self.0.truncate(before.len());
         }
         self.put_time();
@@ -224,12 +254,13 @@ impl Template {
 
     fn ends_with_number(&self) -> bool {
         let text = self.0.trim_end_matches([' ', ',']);
-        text.ends_with(ID) || text.ends_with(TIME)
+        text.ends_with(NUMBER) || text.ends_with(TIME)
     }
 }
 
 fn begins_with_number(text: &str) -> bool {
-    text.trim_start_matches([' ', ',']).starts_with(|c: char| c.is_ascii_digit() || c == '#')
+    let text = text.trim_start_matches([' ', ',']);
+    text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with(NUMBER)
 }
 
 /// Whether a word is the English name of a month or day, as dates have it.
@@ -251,6 +282,8 @@ fn placeholder(part: &str) -> Option<&'static str> {
         Some(ADDRESS)
     } else if is_time(part) {
         Some(TIME)
+    } else if is_duration(part) {
+        Some(DURATION)
     } else if part.parse::<Uuid>().is_ok() || is_token(part) {
         Some(ID)
     } else {
@@ -286,9 +319,7 @@ fn is_time(part: &str) -> bool {
 /// Whether this looks like encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
 fn is_token(part: &str) -> bool {
     let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
-    let is_kept = |word: &&str| {
-        Word::of(word) != Word { name: "", varies: true, unit: "" } && has_few_capitals(word)
-    };
+    let is_kept = |word: &&str| !Word::of(word).is_whole_id() && has_few_capitals(word);
     let is_alphabet = |c: char| c.is_ascii_alphanumeric() || "+/-_.".contains(c);
     let kept = part.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_kept);
     part.len() >= TOKEN_MIN_CHARS
@@ -297,49 +328,4 @@ fn is_token(part: &str) -> bool {
         && part.trim_end_matches('=').chars().all(is_alphabet)
         // Words and numbers in it may have come about by chance.
         && kept.map(str::len).sum::<usize>() * 3 <= part.len()
-}
-
-/// Whether the letters of a word are upper and lower as in `SSLHandshakeException` and not as if by chance.
-fn has_few_capitals(word: &str) -> bool {
-    let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
-    capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())
-}
-
-/// Letters and digits without anything between them, in three parts.
-#[derive(Debug, PartialEq, Eq)]
-struct Word<'a> {
-    /// Letters that stay, as in `customer1234`.
-    name: &'a str,
-    /// Whether an id or a number follows.
-    varies: bool,
-    /// Letters that stay after it, as in `5003ms`.
-    unit: &'a str,
-}
-
-impl<'a> Word<'a> {
-    fn of(word: &'a str) -> Self {
-        let is_digit = |c: char| c.is_ascii_digit();
-        let is_letters = |text: &str| text.chars().all(|c| c.is_ascii_alphabetic());
-        let is_hex = word.chars().all(|c| c.is_ascii_hexdigit());
-        let (name, unit) = (word.trim_end_matches(is_digit), word.trim_start_matches(is_digit));
-        let id = Self { name: "", varies: true, unit: "" };
-        let kept = Self { name: word, varies: false, unit: "" };
-        if is_letters(word) {
-            let is_id = word.len() > WORD_MAX_CHARS || is_hex && word.len() >= HEX_MIN_CHARS;
-            return if is_id { id } else { kept };
-        }
-        let is_hex_id = is_hex && word.len() >= MIXED_HEX_MIN_CHARS;
-        if is_hex_id || unit.is_empty() || word.len() > WORD_MAX_CHARS || word.starts_with("0x") {
-            id
-        } else if is_letters(name) {
-            // E1001 and S3 are names, order1001 is not.
-            let is_code = name.chars().all(|c| c.is_ascii_uppercase())
-                && word.len() - name.len() < CODE_MAX_DIGITS;
-            if is_code { kept } else { Self { name, ..id } }
-        } else if is_letters(unit) && unit.len() <= 3 {
-            Self { unit, ..id }
-        } else {
-            id
-        }
-    }
 }

@@ -25,5 +25,6 @@ pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
         out_json(&serde_json::to_string(&json)?)?;
         found += 1;
     }
-    Ok(search.finish(found))
+    drop(all);
+    search.finish_filtered(filter, found).await
 }

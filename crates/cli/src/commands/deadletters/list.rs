@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    Ok(search.finish(found.len()))
+    search.finish_filtered(filter, found.len()).await
 }
 
 fn table(letters: &[StoredDeadLetter], replayed: &Replayed) -> Table {

@@ -4,6 +4,7 @@
 //! everything else to standard error. Exit code 0 means found (and done), 1 that nothing was found or
 //! something failed.
 
+mod causes_text;
 mod dismiss;
 mod ends;
 mod export;
@@ -44,8 +45,8 @@ enum Verb {
     Show(show::Arguments),
     /// Counts dead letters by reason, subscription, destination and hour
     Stats(selection::SummaryArgs),
-    /// Groups dead letters by cause: destination, outcome, status and what the response says,
-    /// apart from ids, numbers, times and the like
+    /// Groups dead letters by cause: what failed and with which message, whatever the
+    /// subscription, ids, numbers and times
     Why(selection::SummaryArgs),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),

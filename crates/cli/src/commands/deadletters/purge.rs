@@ -64,7 +64,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     if keys.is_empty() {
-        return Ok(search.finish(0));
+        drop(blobs);
+        return search.finish_filtered(filter, 0).await;
     }
     let (count, blobs) =
         (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));

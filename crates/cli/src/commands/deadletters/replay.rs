@@ -126,7 +126,7 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     left_out.iter().for_each(|line| note(format_args!("{line}")));
     if plan.is_empty() {
         report_without_subscription(&plan);
-        return Ok(search.finish(0));
+        return search.finish_filtered(filter, 0).await;
     }
     out(&summary)?;
     report_without_subscription(&plan);

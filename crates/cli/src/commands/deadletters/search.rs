@@ -4,11 +4,16 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
+use deadletters::cause::{Cause, CauseId};
+use deadletters::filter::Filter;
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
 use crate::output::note;
 use crate::{progress, text};
+
+/// The most causes that are listed for one that does not exist.
+const CAUSES_MAX: usize = 20;
 
 /// A search under way.
 pub(super) struct Search {
@@ -27,6 +32,27 @@ impl Search {
     /// Removes the progress, before data is written to the same terminal.
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// Calls [`Self::finish`], after a list of the existing causes if the wanted one does not exist.
+    pub(super) async fn finish_filtered(
+        &self,
+        filter: Filter,
+        found: usize,
+    ) -> anyhow::Result<ExitCode> {
+        if found == 0 && !filter.causes.is_empty() {
+            self.clear();
+            let wanted = filter.causes.clone();
+            let any_cause = Filter { causes: Vec::new(), ..filter };
+            let causes = self.letters.causes(&any_cause).await?;
+            // A replay may leave out every letter of a cause that exists.
+            let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
+            if !causes.iter().any(exists) {
+                let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+                note(other_causes(&wanted.join(", "), &causes));
+            }
+        }
+        Ok(self.finish(found))
     }
 
     /// Reports on standard error what was found; the exit code says whether anything was.
@@ -55,4 +81,25 @@ impl Search {
         ));
         if found == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
+}
+
+/// The causes that there are instead of a wanted one.
+fn other_causes(wanted: &str, causes: &[Cause]) -> String {
+    if causes.is_empty() {
+        return format!("no dead letter has the cause {wanted}, and without --cause none matches");
+    }
+    let ids: Vec<CauseId> = causes.iter().map(|cause| cause.id).collect();
+    let short = CauseId::shortened(&ids);
+    let listed = short.iter().zip(causes).take(CAUSES_MAX);
+    let listed = listed.map(|(id, cause)| format!("\n  {id}  {}", text::line(&cause.title)));
+    let rest = causes.len().saturating_sub(CAUSES_MAX);
+    let more = if rest > 0 {
+        format!("\n  and {rest} more: lastmile deadletters why")
+    } else {
+        String::new()
+    };
+    format!(
+        "no dead letter has the cause {wanted}. The causes are:{}{more}",
+        listed.collect::<String>()
+    )
 }

@@ -8,6 +8,7 @@ use super::search::Search;
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::Output;
+use crate::shell;
 use crate::stack::Stack;
 use crate::store;
 
@@ -27,6 +28,14 @@ impl ContainerArgs {
     /// The name of the stack, if one is given.
     pub(super) fn stack(&self) -> Option<&str> {
         self.stack.as_deref()
+    }
+
+    /// The options as they were given, for a printed command that reads the same container.
+    fn options(&self) -> String {
+        let options =
+            [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
+        let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        given.map(|(name, value)| format!(" {name} {}", shell::typed(value))).collect()
     }
 
     pub(super) async fn open(&self) -> anyhow::Result<DeadLetters> {
@@ -80,6 +89,11 @@ impl SelectionArgs {
         // A wrong filter is reported even where nothing can be read.
         let filter = self.filter.filter()?;
         Ok((self.container.open().await?, filter))
+    }
+
+    /// The options that name the container, for a printed command.
+    pub(super) fn place_options(&self) -> String {
+        self.container.options()
     }
 
     /// Whether all dead letters match.

@@ -23,7 +23,8 @@ pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
     let stats = search.letters.stats(&filter).await?;
     search.clear();
     arguments.output.write(stats.count == 0, || json(&stats), || charts(&stats))?;
-    Ok(search.finish(usize::try_from(stats.count).unwrap_or(usize::MAX)))
+    let found = usize::try_from(stats.count).unwrap_or(usize::MAX);
+    search.finish_filtered(filter, found).await
 }
 
 fn json(stats: &Stats) -> serde_json::Value {

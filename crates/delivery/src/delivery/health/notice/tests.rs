@@ -97,7 +97,6 @@ fn a_notice_is_a_cloud_event_that_says_what_is_known() {
                 "subscription": "n/t/s",
                 "since": rfc3339(1_795_158_180_000),
                 "why": null,
-                "then": null,
                 "lastAttempt": {
                     "at": rfc3339(1_795_158_180_000),
                     "outcome": "Busy",

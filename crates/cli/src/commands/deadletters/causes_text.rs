@@ -1,0 +1,110 @@
+//! Causes for people: two lines each, as wide as the terminal. Pure.
+//!
+//! Separate from reading them, so that tests print any causes at any width.
+
+use deadletters::cause::{Cause, CauseId};
+
+use crate::text;
+
+/// The causes that are shown: what is set aside, and the most frequent ones.
+const CAUSES_MAX: usize = 30;
+/// `2026-11-20 07:03`
+const MINUTES_CHARS: usize = 16;
+/// `2026-11-20 `
+const DAY_CHARS: usize = 11;
+/// `2026-`
+const YEAR_CHARS: usize = 5;
+/// The least room for a title or a subscription on a narrow terminal.
+const TEXT_MIN_CHARS: usize = 16;
+const GAP: &str = "  ";
+
+/// The causes with a head line, and the commands that continue. `place` has the options that name the container.
+pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
+    let total: u64 = causes.iter().map(|cause| cause.count).sum();
+    let since = causes.iter().filter_map(|cause| cause.first_ms).min();
+    let mut lines = vec![format!(
+        "{}, {}, since {}",
+        text::dead_letters(total),
+        text::counted(causes.len() as u64, "cause"),
+        minutes(since)
+    )];
+    let shown = causes.get(..CAUSES_MAX.min(causes.len())).unwrap_or_default();
+    let ids: Vec<CauseId> = causes.iter().map(|cause| cause.id).collect();
+    let ids = CauseId::shortened(&ids);
+    let counts = shown.iter().map(|cause| text::grouped(cause.count).len()).max().unwrap_or(1);
+    for (cause, id) in shown.iter().zip(&ids) {
+        lines.extend(two_lines(cause, id, counts, width));
+    }
+    if let Some(rest) = causes.get(CAUSES_MAX..).filter(|rest| !rest.is_empty()) {
+        let letters = text::dead_letters(rest.iter().map(|cause| cause.count).sum());
+        let more = text::counted(rest.len() as u64, "more cause");
+        lines.push(format!("… and {more} with {letters}: --output json"));
+    }
+    if let Some(id) = ids.first() {
+        lines.push(format!("Next: lastmile deadletters list{place} --cause {id}"));
+        lines.push(format!("      lastmile deadletters replay{place} --cause {id}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Count, share, title and id; then subscriptions, times and trend.
+fn two_lines(cause: &Cause, id: &str, counts: usize, width: usize) -> [String; 2] {
+    let begin =
+        format!("{:>counts$}{GAP}{:>4}{GAP}", text::grouped(cause.count), percent(cause.share));
+    let indent = " ".repeat(begin.chars().count());
+    let room = |other: usize| width.saturating_sub(indent.len() + other).max(TEXT_MIN_CHARS);
+    let title_room = room(GAP.len() + id.len());
+    let title = cut(&text::line(&cause.title), title_room);
+    let end = format!("{GAP}{}{GAP}{}", times(cause), cause.trend.as_str());
+    let subscriptions = subscriptions(cause, room(end.chars().count()));
+    [format!("{begin}{title:<title_room$}{GAP}{id}"), format!("{indent}{subscriptions}{end}")]
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
+fn percent(share: f64) -> String {
+    match (share * 100.0).round() as u32 {
+        0 => "<1%".to_owned(),
+        percent => format!("{percent}%"),
+    }
+}
+
+/// The most frequent subscription, and the number of others.
+fn subscriptions(cause: &Cause, room: usize) -> String {
+    let more = match cause.subscriptions.len() {
+        0 | 1 => String::new(),
+        several => format!(" +{}", several - 1),
+    };
+    let first = cause.subscriptions.first().map(|of| text::line(&of.name)).unwrap_or_default();
+    format!("{}{more}", cut(&first, room.saturating_sub(more.len())))
+}
+
+/// `11-20 09:03..10:03Z`; the head line has the year.
+fn times(cause: &Cause) -> String {
+    let [first, last] =
+        [cause.first_ms, cause.last_ms].map(|ms| text::first_chars(&text::at(ms), MINUTES_CHARS));
+    let without = |text: &str, chars: usize| text.chars().skip(chars).collect::<String>();
+    if text::first_chars(&first, YEAR_CHARS) != text::first_chars(&last, YEAR_CHARS) {
+        return format!("{first}..{last}Z");
+    }
+    let begin = without(&first, YEAR_CHARS);
+    if first == last {
+        return format!("{begin}Z");
+    }
+    let is_one_day = text::first_chars(&first, DAY_CHARS) == text::first_chars(&last, DAY_CHARS);
+    let end = without(&last, if is_one_day { DAY_CHARS } else { YEAR_CHARS });
+    format!("{begin}..{end}Z")
+}
+
+fn minutes(ms: Option<u64>) -> String {
+    ms.map_or_else(
+        || "-".to_owned(),
+        |ms| format!("{}Z", text::first_chars(&text::at(Some(ms)), MINUTES_CHARS)),
+    )
+}
+
+fn cut(text: &str, room: usize) -> String {
+    match text.chars().count() <= room {
+        true => text.to_owned(),
+        false => format!("{}…", text::first_chars(text, room.saturating_sub(1))),
+    }
+}

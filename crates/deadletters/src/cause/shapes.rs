@@ -1,0 +1,335 @@
+//! The errors in a JSON body, by the members that frameworks are known to write.
+//!
+//! Separate from the syntax and from the text of a title. Three readers and their tables of names do for all frameworks: lists of errors,
+//! messages by field, and one error. A framework is a row here, not a function. Pure.
+//!
+//! Promises: the order of the errors is that of the body. The members of an object have no order, so they are read by name.
+
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+
+/// The most levels of objects that are read.
+const DEPTH_MAX: usize = 8;
+/// The most errors that are read of a body.
+const PROBLEMS_MAX: usize = 64;
+
+type Object = Map<String, Value>;
+
+/// The members that hold several errors, in order of preference; the frameworks are examples.
+const LISTS: [(&[&str], Errors); 22] = [
+    (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
+    (&["error", "errors"], Errors::Located), // Google, Mongoose
+    (&["error", "issues"], Errors::Any), // Zod
+    (&["issues"], Errors::Any), // Zod, Valibot
+    (&["violations"], Errors::Any), // Symfony, Zalando, Quarkus
+    (&["invalidparams"], Errors::Any), // RFC 7807
+    (&["fieldviolations"], Errors::Any), // gRPC
+    (&["details"], Errors::Located), // gRPC, Joi
+    (&["error", "details"], Errors::Located), // Google, Azure
+    (&["detail"], Errors::Any), // FastAPI
+    (&["message"], Errors::Any), // Nest
+    (&["messages"], Errors::Any), // Play, marshmallow
+    (&["fielderrors"], Errors::Any), // Zod, Spring
+    (&["formerrors"], Errors::Any), // Zod
+    (&["validationerrors"], Errors::Any), // Ktor, Sequelize
+    (&["validation"], Errors::Any), // Celebrate
+    (&["validationmessages"], Errors::Any), // Laminas
+    (&["constraintviolations"], Errors::Any), // Jersey
+    (&["parameterviolations"], Errors::Any), // RESTEasy
+    (&["modelstate"], Errors::Any), // ASP.NET Web API
+    (&["problems"], Errors::Any),
+    (&["error"], Errors::Listed), // Laravel, CodeIgniter
+];
+
+/// The values of a member that count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    /// Lists, and messages by field.
+    Any,
+    /// Only errors that name a field: the others only add to a message elsewhere.
+    Located,
+    /// Only a list, or only messages in lists: an object may be one error.
+    Listed,
+}
+
+/// The members of an error that hold a text, the general ones first. Names are compared without case, `-` and `_`.
+const GENERAL: [&str; 5] = ["title", "error", "faultcode", "errortype", "summary"];
+const SPECIFIC: [&str; 17] = [
+    "message",
+    "msg",
+    "detail",
+    "details",
+    "description",
+    "defaultmessage",
+    "errordescription",
+    "errormessage",
+    "error",
+    "faultstring",
+    "reason",
+    "title",
+    "errormsg",
+    "usermessage",
+    "cause",
+    "text",
+    "info",
+];
+/// The members that hold a code.
+const CODES: [&str; 7] =
+    ["code", "errorcode", "errcode", "type", "exception", "errortype", "status"];
+/// The members that name the place of an error.
+const FIELDS: [&str; 13] = [
+    "loc",
+    "propertypath",
+    "path",
+    "field",
+    "pointer",
+    "param",
+    "instancepath",
+    "property",
+    "target",
+    "attribute",
+    "fieldname",
+    "name",
+    "key",
+];
+/// The members that name the place of an error that is alone; others of [`FIELDS`] have another meaning there.
+const FIELDS_OF_SINGLE: [&str; 5] = ["param", "field", "target", "attribute", "fieldname"];
+/// The members whose object is the error itself.
+const INNER: [&str; 4] = ["error", "errors", "fault", "exception"];
+/// The members whose object may be the error, where there is no text beside them.
+const ENVELOPES: [&str; 6] = ["detail", "response", "data", "body", "meta", "result"];
+
+/// The errors in a JSON value; none if nothing known is in it.
+pub(super) fn problems(value: &Value) -> Vec<Problem> {
+    let mut found = match value {
+        Value::Object(object) => of_object(object),
+        Value::Array(_) => items(value, &[], 0),
+        Value::String(text) => vec![Problem::text(text)],
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    };
+    found.truncate(PROBLEMS_MAX);
+    found
+}
+
+fn of_object(object: &Object) -> Vec<Problem> {
+    for (path, errors) in LISTS {
+        let found = at(object, path).map(|value| listed(value, errors)).unwrap_or_default();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    if let Some(problem) = single(object, 0) {
+        return vec![problem];
+    }
+    // Django REST: the whole body is messages by field.
+    let is_by_field = object.values().all(is_messages);
+    if is_by_field { by_field(object, &[], 0) } else { Vec::new() }
+}
+
+/// The member at a path.
+fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
+    let (last, first) = path.split_last()?;
+    let mut object = object;
+    for name in first {
+        object = member(object, name)?.as_object()?;
+    }
+    member(object, last)
+}
+
+fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
+    object.iter().find(|(of, _)| plain(of) == name).map(|(_, value)| value)
+}
+
+/// A name for comparing: `invalid-params` is `invalidparams`.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|c| !matches!(c, '-' | '_' | '@' | ' '));
+    letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
+    let mut found = match value {
+        Value::Array(_) => items(value, &[], 0),
+        Value::Object(object)
+            if single(object, 0).is_none() || object.values().all(is_messages) =>
+        {
+            by_field(object, &[], 0)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Vec::new()
+        }
+    };
+    match errors {
+        Errors::Any => {}
+        Errors::Located => found.retain(|problem| !problem.field.is_empty()),
+        Errors::Listed if value.as_object().is_some_and(|of| !of.values().all(is_messages)) => {
+            found.clear();
+        }
+        Errors::Listed => {}
+    }
+    found
+}
+
+/// Recognises messages in a list, or by field.
+fn is_messages(value: &Value) -> bool {
+    match value {
+        Value::Array(elements) => elements.iter().all(|of| of.is_string() || is_messages(of)),
+        Value::Object(object) => object.values().all(is_messages),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The errors of a list: texts, objects of one error each, or objects of messages by field.
+fn items(value: &Value, field: &[String], depth: usize) -> Vec<Problem> {
+    let elements = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let problems = elements.iter().flat_map(|element| match element {
+        Value::String(text) => vec![Problem { field: field.to_vec(), ..Problem::text(text) }],
+        Value::Object(object) => item(object, field, depth + 1),
+        Value::Array(_) if depth < DEPTH_MAX => items(element, field, depth + 1),
+        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    });
+    problems.take(PROBLEMS_MAX).collect()
+}
+
+/// The errors of an element: those inside it, such as the violations of a field, or the element itself.
+fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
+    if depth > DEPTH_MAX {
+        return Vec::new();
+    }
+    let place = [field, &place(object)].concat();
+    for name in ["fieldviolations", "violations", "errors", "constraints"] {
+        let found = match member(object, name) {
+            Some(list @ Value::Array(_)) => items(list, &place, depth),
+            // class-validator: messages by rule.
+            Some(Value::Object(rules)) => by_rule(rules, &place),
+            _ => Vec::new(),
+        };
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    // class-validator: the errors of the members of a field.
+    if let Some(children @ Value::Array(_)) = member(object, "children") {
+        let found = items(children, &place, depth);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    match single(object, depth) {
+        // The `path` of GraphQL is that of the answer.
+        Some(problem) if object.contains_key("extensions") => vec![problem],
+        Some(problem) => vec![located(problem, place)],
+        None if object.values().all(is_messages) => by_field(object, field, depth),
+        None => Vec::new(),
+    }
+}
+
+/// An error of a list. Where it names its field, the code only repeats the text.
+fn located(problem: Problem, field: Vec<String>) -> Problem {
+    let code = problem.code.filter(|_| field.is_empty() || problem.texts.is_empty());
+    let field = if field.is_empty() { problem.field } else { field };
+    Problem { code, field, ..problem }
+}
+
+/// Messages under the names of rules that were broken.
+fn by_rule(rules: &Object, field: &[String]) -> Vec<Problem> {
+    let texts = rules.values().filter_map(Value::as_str);
+    texts.map(|text| Problem { field: field.to_vec(), ..Problem::text(text) }).collect()
+}
+
+/// Messages under the names of fields, which may contain further fields.
+fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
+    if depth > DEPTH_MAX {
+        return Vec::new();
+    }
+    let problems = object.iter().flat_map(|(name, value)| {
+        let field = [field, std::slice::from_ref(name)].concat();
+        match value {
+            Value::String(text) => vec![Problem { field, ..Problem::text(text) }],
+            Value::Array(_) => items(value, &field, depth),
+            // Mongoose and Django: one error by field, with a text of its own.
+            Value::Object(object) => {
+                match single(object, depth).filter(|of| !of.texts.is_empty()) {
+                    Some(problem) => vec![located(problem, field)],
+                    None => by_field(object, &field, depth + 1),
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+        }
+    });
+    problems.take(PROBLEMS_MAX).collect()
+}
+
+/// The place that an error names: a text, or a list of segments. `source` has it in JSON:API.
+fn place(object: &Object) -> Vec<String> {
+    place_by(object, &FIELDS)
+}
+
+fn place_by(object: &Object, names: &[&str]) -> Vec<String> {
+    let source = member(object, "source").and_then(Value::as_object);
+    let found = names.iter().find_map(|name| match member(object, name)? {
+        Value::String(text) => Some(vec![text.clone()]),
+        Value::Array(segments) => Some(segments.iter().filter_map(scalar).collect()),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    });
+    let parameter = || Some(vec![member(source?, "parameter")?.as_str()?.to_owned()]);
+    found
+        .or_else(|| source.map(place).filter(|of| !of.is_empty()))
+        .or_else(parameter)
+        .unwrap_or_default()
+}
+
+/// One error: its code, its general text and its specific one. What an inner object says comes first.
+fn single(object: &Object, depth: usize) -> Option<Problem> {
+    let within = |names: &[&str]| {
+        let objects = names.iter().filter_map(|name| member(object, name)?.as_object());
+        objects.filter(|_| depth < DEPTH_MAX).find_map(|object| single(object, depth + 1))
+    };
+    let inner = within(&INNER).unwrap_or_default();
+    let text = |names: &[&str]| names.iter().find_map(|name| spoken(member(object, name)?));
+    let own = [text(&GENERAL), text(&SPECIFIC)].into_iter().flatten();
+    let texts = if inner.texts.is_empty() { own.collect() } else { inner.texts };
+    let code = inner.code.or_else(|| code(object));
+    let field = Some(inner.field).filter(|field| !field.is_empty());
+    let field = field.unwrap_or_else(|| place_by(object, &FIELDS_OF_SINGLE));
+    if texts.is_empty() && code.is_none() {
+        return within(&ENVELOPES);
+    }
+    Some(Problem { code, texts, field })
+}
+
+fn spoken(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.trim().is_empty()).map(ToOwned::to_owned)
+}
+
+/// The code of an error: `ORA-00942`, `1001`, `ValidationException` of `com.amazonaws#ValidationException`. GraphQL has it in `extensions`.
+fn code(object: &Object) -> Option<String> {
+    let extensions = member(object, "extensions").and_then(Value::as_object);
+    let own = CODES.iter().find_map(|name| code_of(name, scalar(member(object, name)?)?));
+    own.or_else(|| extensions.and_then(code))
+}
+
+/// The code in a member. Lower-case types are for programs, and statuses are known already.
+fn code_of(name: &str, value: String) -> Option<String> {
+    let is_type = matches!(name, "type" | "errortype" | "exception");
+    let last = value.rsplit(['#', '/', '\\', '.']).next().filter(|_| is_type);
+    let value = last.unwrap_or(&value);
+    let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:".contains(c));
+    let is_upper = value.starts_with(|c: char| c.is_ascii_uppercase());
+    let number: Option<u32> = value.parse().ok();
+    let is_code = match name {
+        "type" | "errortype" | "exception" => is_upper,
+        "status" => is_upper && !value.contains(|c: char| c.is_ascii_lowercase()),
+        // The small numbers are statuses of gRPC.
+        _ => !number.is_some_and(|number| number < 17 || (100..600).contains(&number)),
+    };
+    (is_word && is_code && !value.is_empty()).then(|| value.to_owned())
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}

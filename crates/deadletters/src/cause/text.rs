@@ -1,0 +1,140 @@
+//! Texts of responses that are not JSON: lines, pages and XML.
+//!
+//! Separate because a page and a log line hide the cause in other places than JSON does. Pure.
+
+use super::problem::Problem;
+
+/// The beginning of a trace of Python, whose last line has the error.
+const TRACEBACK: &str = "Traceback (most recent call last)";
+/// The places of the cause in a page, best first. The titles of many pages only repeat the status.
+const PAGE_PLACES: [(&str, &str); 7] = [
+    ("<title", "</title"),
+    ("<h1", "</h1"),
+    ("<h2", "</h2"),
+    ("<b>message</b>", "</p"),     // Tomcat
+    ("<th>message:</th>", "</td"), // Jetty
+    ("<pre", "</pre"),             // Express
+    ("<p", "</p"),
+];
+/// The elements of XML that have the cause, without their prefixes.
+const XML_CODES: [&str; 2] = ["code", "faultcode"];
+const XML_TEXTS: [&str; 8] =
+    ["message", "faultstring", "detail", "title", "text", "errormessage", "description", "error"];
+const ENTITIES: [(&str, &str); 9] = [
+    ("&nbsp;", " "),
+    ("&quot;", "\""),
+    ("&#34;", "\""),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&apos;", "'"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&amp;", "&"),
+];
+
+/// The first line that is not empty.
+pub(super) fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(ToOwned::to_owned)
+}
+
+/// The line of a plain text that has the cause.
+pub(super) fn plain(text: &str) -> Option<Problem> {
+    let line = match text.trim_start().starts_with(TRACEBACK) {
+        true => text.trim_end().lines().next_back().map(|line| line.trim().to_owned()),
+        false => first_line(text),
+    };
+    line.map(|line| Problem::text(&line))
+}
+
+/// The cause in a page or in XML.
+pub(super) fn marked(body: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
+    // Only ASCII changes, so positions are the same.
+    let lower = body.to_ascii_lowercase();
+    let is_page = lower.contains("<html") || lower.contains("<!doctype html");
+    let found = if is_page { None } else { xml(body, &lower) };
+    found
+        .or_else(|| page(body, &lower, is_generic))
+        .or_else(|| first_line(&without_tags(body)).map(|line| Problem::text(&line)))
+}
+
+fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
+    let found = PAGE_PLACES.iter().filter_map(|(open, close)| between(body, lower, open, close));
+    let mut texts = found.map(|text| without_status(&text)).filter(|text| !text.is_empty());
+    let first = texts.next()?;
+    let is_telling = |text: &String| !is_generic(text) && !is_of_framework(text);
+    let telling = std::iter::once(first.clone()).chain(texts).find(is_telling);
+    Some(Problem::text(&telling.unwrap_or(first)))
+}
+
+/// Recognises the title that every error page of a framework has.
+fn is_of_framework(title: &str) -> bool {
+    let title = title.to_ascii_lowercase();
+    title == "error" || title.contains("exception caught") || title.starts_with("whitelabel")
+}
+
+/// A title without the status that stands before it: `HTTP Status 404 – Not Found`, `404 - Not Found`.
+fn without_status(title: &str) -> String {
+    let words = ["HTTP ERROR ", "HTTP Status ", "Error "];
+    let rest = words.iter().find_map(|word| title.strip_prefix(word)).unwrap_or(title);
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_status = rest.len() - after.len() == 3 && after.starts_with([' ', ':', '-']);
+    let after = after.trim_start_matches([' ', '-', '–', '—', ':', '|']);
+    if is_status && !after.is_empty() { after.to_owned() } else { title.to_owned() }
+}
+
+/// The first line between two marks.
+fn between(body: &str, lower: &str, open: &str, close: &str) -> Option<String> {
+    let begins = lower.match_indices(open).find(|(at, _)| {
+        // `<p` is no `<pre`.
+        let after = lower.get(at + open.len()..).and_then(|rest| rest.chars().next());
+        open.ends_with('>') || after.is_some_and(|c| c == '>' || c.is_whitespace())
+    })?;
+    let at = begins.0 + open.len();
+    let at = if open.ends_with('>') { at } else { at + lower.get(at..)?.find('>')? + 1 };
+    let rest = lower.get(at..)?;
+    let end =
+        [rest.find(close), rest.find("<br")].into_iter().flatten().min().unwrap_or(rest.len());
+    first_line(&without_tags(body.get(at..at + end)?))
+}
+
+fn xml(body: &str, lower: &str) -> Option<Problem> {
+    let found = |names: &[&str]| names.iter().find_map(|name| element(body, lower, name));
+    let code = found(&XML_CODES);
+    let texts: Vec<String> = found(&XML_TEXTS).into_iter().collect();
+    let problem = Problem { code, texts, ..Problem::default() };
+    (problem.code.is_some() || !problem.texts.is_empty()).then_some(problem)
+}
+
+/// The text of the first element of this name, whatever its prefix.
+fn element(body: &str, lower: &str, name: &str) -> Option<String> {
+    lower.match_indices(name).find_map(|(at, _)| {
+        let before = lower.get(..at)?;
+        let prefix = before.strip_suffix(':').unwrap_or(before);
+        let is_prefix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let is_tag = before.ends_with('<')
+            || prefix.len() < before.len() && prefix.trim_end_matches(is_prefix).ends_with('<');
+        let after = lower.get(at + name.len()..)?;
+        if !is_tag || !after.starts_with(['>', ' ']) {
+            return None;
+        }
+        let from = at + name.len() + after.find('>')? + 1;
+        let rest = body.get(from..)?;
+        let text = rest.get(..rest.find('<').unwrap_or(rest.len()))?;
+        first_line(&decoded(text))
+    })
+}
+
+fn without_tags(body: &str) -> String {
+    let mut is_tag = false;
+    let text = body.chars().filter_map(|c| {
+        is_tag = (is_tag || c == '<') && c != '>';
+        (!is_tag).then_some(if c == '>' { ' ' } else { c })
+    });
+    decoded(&text.collect::<String>())
+}
+
+fn decoded(text: &str) -> String {
+    ENTITIES
+        .iter()
+        .fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
+}

@@ -1,0 +1,229 @@
+//! The title of a dead letter's cause: what a person would write about it, and what is compared.
+//!
+//! Separate from grouping, because a filter needs the cause of a single letter. Pure.
+//!
+//! Promises: every letter has a title, and none is empty. A letter that was never attempted has the cause that its destination
+//! had at others, as far as the letter records it.
+
+use std::fmt::Write as _;
+
+use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
+use delivery::delivery::FailingDestination;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use url::Url;
+
+use super::{body, status, template, transport};
+
+/// A shorter path is no path of a destination in particular.
+const PATH_MIN_CHARS: usize = 2;
+
+/// The cause of one dead letter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Described {
+    /// For people, with what varies as the letter has it only where a person needs it.
+    pub(super) title: String,
+    /// The outcome, or the reason where no attempt is to blame.
+    pub(super) outcome: String,
+    pub(super) status: Option<u16>,
+    /// The part of the identity beside outcome and status.
+    pub(super) message: String,
+}
+
+pub(super) fn describe(letter: &StoredDeadLetter) -> Described {
+    let failure = letter.failure();
+    let reason = failure.reason.parse::<Reason>().ok();
+    let described = match reason.and_then(|reason| of_reason(reason, letter, &failure)) {
+        Some(title) => without_attempt(failure.reason, title),
+        None => of_attempts(reason, letter, &failure),
+    };
+    let party = match failure.at {
+        FailedAt::Destination => return described,
+        FailedAt::Reply => "reply: ",
+        FailedAt::Sink => "sink: ",
+    };
+    Described {
+        title: template::cut(format!("{party}{}", described.title)),
+        message: format!("{party}{}", described.message),
+        ..described
+    }
+}
+
+fn without_attempt(reason: &str, title: String) -> Described {
+    let message = template::identity(&template::of(&title));
+    Described { title: template::cut(title), outcome: reason.to_owned(), status: None, message }
+}
+
+/// The title of a reason that is a cause by itself, whatever an attempt before it found.
+fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
+    let detail = failure.detail.and_then(super::text::first_line);
+    let with_detail = |what: &str| match &detail {
+        Some(detail) => format!("{what}: {}", template::of(detail)),
+        None => what.to_owned(),
+    };
+    Some(match reason {
+        Reason::SubscriptionNotFound => match &detail {
+            Some(detail) => template::of(detail),
+            None => format!("subscription {} does not exist", letter.subscription),
+        },
+        Reason::TopicNotFound => missing_topic(detail.as_deref(), letter),
+        Reason::MalformedEvent if letter.is_reply => with_detail("response is not an event"),
+        Reason::MalformedEvent => with_detail("malformed event"),
+        Reason::ProcessingFailed => with_detail("message could not be processed"),
+        Reason::EventTooLargeToResend if letter.is_reply => with_detail("reply too large"),
+        Reason::EventTooLargeToResend => with_detail("event too large to send again"),
+        Reason::ReplyLoop => with_detail("reply loop"),
+        Reason::Paused => "subscription paused".to_owned(),
+        Reason::DestinationDisabled => "destination disabled".to_owned(),
+        Reason::UndeliverableDueToInvalidRequest if failure.status.is_none() => {
+            with_detail("no request could be built")
+        }
+        Reason::UndeliverableDueToInvalidRequest
+        | Reason::MaxDeliveryAttemptsExceeded
+        | Reason::TimeToLiveExceeded
+        | Reason::UndeliverableDueToHttpBadRequest
+        | Reason::UndeliverableDueToHttpUnauthorized
+        | Reason::UndeliverableDueToHttpForbidden
+        | Reason::UndeliverableDueToHttpNotFound
+        | Reason::UndeliverableDueToHttpMethodNotAllowed
+        | Reason::UndeliverableDueToHttpGone
+        | Reason::UndeliverableDueToHttpPayloadTooLarge
+        | Reason::UndeliverableDueToHttpUnsupportedMediaType
+        | Reason::UndeliverableDueToHttpUnprocessable
+        | Reason::UndeliverableDueToHttpStatus(_)
+        | Reason::UndeliverableDueToRedirect
+        | Reason::UndeliverableDueToBlockedAddress => return None,
+    })
+}
+
+/// A wrong name of a topic is the cause itself, so the name is in the title: `topic shop/ordrs does not exist`.
+fn missing_topic(detail: Option<&str>, letter: &StoredDeadLetter) -> String {
+    let named = detail.and_then(|detail| detail.strip_prefix('"')?.strip_suffix('"'));
+    let sent_to = || detail?.strip_prefix("there is no topic ")?.split(',').next();
+    match (named.or_else(sent_to), detail) {
+        (Some(topic), _) => format!("topic {} does not exist", template::of(topic)),
+        (None, Some(detail)) => template::of(detail),
+        (None, None) => format!("topic {} does not exist", letter.subscription.topic),
+    }
+}
+
+fn of_attempts(
+    reason: Option<Reason>,
+    letter: &StoredDeadLetter,
+    failure: &Failure<'_>,
+) -> Described {
+    let is_attempt = |outcome: &str| outcome != Outcome::Probation.as_str();
+    let outcome = failure.outcome.filter(|outcome| is_attempt(outcome));
+    let status = failure.status.or_else(|| reason.and_then(status_of));
+    if outcome.is_none() && status.is_none() && failure.last_response.is_none() {
+        return of_failing(letter.failing.as_ref(), reason, failure);
+    }
+    let outcome = outcome.unwrap_or_default();
+    let Some(status) = status else {
+        return of_no_response(outcome, failure.detail, failure);
+    };
+    of_response(outcome, status, failure)
+}
+
+/// The cause of a letter that was put off until it was too old.
+fn of_failing(
+    failing: Option<&FailingDestination>,
+    reason: Option<Reason>,
+    failure: &Failure<'_>,
+) -> Described {
+    if let Some(FailingDestination { outcome, status, detail, .. }) = failing {
+        return match status {
+            Some(status) => {
+                of_response(outcome, *status, &Failure { detail: detail.as_deref(), ..*failure })
+            }
+            None => of_no_response(outcome, detail.as_deref(), failure),
+        };
+    }
+    let title = match reason {
+        Some(Reason::TimeToLiveExceeded) => "too old before the first attempt".to_owned(),
+        Some(Reason::MaxDeliveryAttemptsExceeded) => "no attempts left".to_owned(),
+        Some(Reason::UndeliverableDueToBlockedAddress) => {
+            transport::title(Outcome::Blocked, failure.detail, None)
+        }
+        Some(Reason::UndeliverableDueToRedirect) => "redirect, which is not followed".to_owned(),
+        Some(_) | None => match failure.detail.and_then(super::text::first_line) {
+            Some(detail) => template::of(&detail),
+            None => words(failure.reason),
+        },
+    };
+    without_attempt(failure.reason, title)
+}
+
+fn of_no_response(outcome: &str, detail: Option<&str>, failure: &Failure<'_>) -> Described {
+    let said = failure.last_response.and_then(|response| body::read(response, None).title());
+    let host = failure.destination.and_then(|url| url.parse::<Url>().ok());
+    let host = host.as_ref().and_then(Url::host_str);
+    let title = match (said, outcome.parse()) {
+        (Some(said), _) => said,
+        (None, Ok(outcome)) => transport::title(outcome, detail, host),
+        (None, Err(_)) => words(if outcome.is_empty() { failure.reason } else { outcome }),
+    };
+    // The timeout of a subscription is no part of the cause, but a person wants to see it.
+    let message = template::identity(&template::of(&title));
+    Described { title: shown(&title), outcome: outcome.to_owned(), status: None, message }
+}
+
+/// A title whose only number may stay: the response timeout.
+fn shown(title: &str) -> String {
+    let is_timeout = title.starts_with("no response within ");
+    if is_timeout { title.to_owned() } else { template::of(title) }
+}
+
+fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
+    let said = failure.last_response.map(|response| body::read(response, Some(status)));
+    let said = said.unwrap_or_default();
+    let detail =
+        || failure.detail.and_then(super::text::first_line).map(|text| template::of(&text));
+    let text = said.title().or_else(detail);
+    let name = status::name(status).map(ToOwned::to_owned).unwrap_or_default();
+    let mut title = status.to_string();
+    let text = text.unwrap_or(name);
+    if !text.is_empty() {
+        let _ = write!(title, " {text}");
+    }
+    let lines = if said.lines.is_empty() { text } else { said.compared() };
+    let path = failure.destination.and_then(path);
+    let lines = path.map_or(lines.clone(), |path| lines.replace(&path, "<path>"));
+    Described {
+        title: template::cut(title),
+        outcome: outcome.to_owned(),
+        status: Some(status),
+        message: template::identity(&lines),
+    }
+}
+
+/// The path of a destination, which frameworks repeat: `Cannot POST /hooks`.
+fn path(url: &str) -> Option<String> {
+    let url: Url = url.parse().ok()?;
+    let path = template::of(url.path());
+    (path.len() >= PATH_MIN_CHARS).then_some(path)
+}
+
+/// The status that a reason names.
+fn status_of(reason: Reason) -> Option<u16> {
+    let statuses = [400, 401, 403, 404, 405, 410, 413, 415, 422];
+    if let Reason::UndeliverableDueToHttpStatus(status) = reason {
+        return Some(status);
+    }
+    statuses.into_iter().find(|status| Reason::of_status(*status) == reason)
+}
+
+/// A name of another system in words: `DestinationPaused` is `destination paused`.
+fn words(name: &str) -> String {
+    if name.contains(' ') {
+        return template::of(name.trim_end_matches('.'));
+    }
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    if words.is_empty() { "no reason recorded".to_owned() } else { template::of(&words) }
+}

@@ -1,0 +1,115 @@
+//! Titles of failures without a response, from the details that attempts leave.
+//!
+//! Separate because these details are texts of this system and of its HTTP and TLS libraries, not of a destination. Pure.
+//!
+//! Promises: no title has the name or the address of the destination, because they are no part of a cause.
+
+use delivery::delivery::outcome::Outcome;
+
+use super::template;
+
+/// A part of a detail in lower case, and what it means.
+const MEANINGS: [(&str, &str); 34] = [
+    ("connection refused", "connection refused"),
+    ("connection reset", "connection reset"),
+    ("broken pipe", "connection closed while the request was sent"),
+    ("connection closed", "connection closed before the response was complete"),
+    ("unexpected eof", "connection closed before the response was complete"),
+    ("unexpected end of file", "connection closed before the response was complete"),
+    ("end of file before message length", "connection closed before the response was complete"),
+    ("connection aborted", "connection aborted"),
+    ("no route to host", "no route to the host"),
+    ("host is unreachable", "no route to the host"),
+    ("network is unreachable", "network unreachable"),
+    ("does not resolve", "host name does not resolve"),
+    ("failed to lookup address", "host name does not resolve"),
+    ("dns error", "host name does not resolve"),
+    ("certificate expired", "certificate expired"),
+    ("certificate: expired", "certificate expired"),
+    ("not valid yet", "certificate not valid yet"),
+    ("notvalidyet", "certificate not valid yet"),
+    ("not valid for name", "certificate not valid for the host name"),
+    ("notvalidforname", "certificate not valid for the host name"),
+    ("unknownissuer", "certificate from an unknown issuer"),
+    ("unknown issuer", "certificate from an unknown issuer"),
+    ("certificate: revoked", "certificate revoked"),
+    ("certificate revoked", "certificate revoked"),
+    ("invalidcontenttype", "the port does not speak TLS"),
+    ("is not a public address", "blocked address: not public"),
+    ("reached without tls", "blocked address: HTTP without TLS is not allowed"),
+    ("address of the function itself", "blocked address: a service of the function itself"),
+    ("has no host", "blocked address: the URL has no host"),
+    ("came too slowly", "response arrived too slowly"),
+    ("deadline has elapsed", "connection timed out"),
+    ("connection timed out", "connection timed out"),
+    ("timed out", "connection timed out"),
+    ("headers, or", "response headers too large"),
+];
+/// The layers of the HTTP client, which add nothing.
+const LAYERS: [&str; 6] = [
+    "error sending request: ",
+    "error reading the answer: ",
+    "client error (Connect): ",
+    "client error (SendRequest): ",
+    "tcp connect error: ",
+    "connection error: ",
+];
+/// The beginning of the detail of a timeout; a duration follows.
+const NO_ANSWER_WITHIN: &str = "no whole answer within ";
+/// The beginning of the detail of a refused client certificate.
+const REFUSED_CALLER: &str = "it refused who is calling: ";
+
+/// The title of a failure without a response.
+pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) -> String {
+    let detail = detail.map(str::trim).filter(|detail| !detail.is_empty());
+    let Some(detail) = detail else { return without_detail(outcome).to_owned() };
+    if let Some(duration) = detail.strip_prefix(NO_ANSWER_WITHIN) {
+        return format!("no response within {}", in_seconds(duration));
+    }
+    if let Some(alert) = detail.strip_prefix(REFUSED_CALLER) {
+        return format!("client certificate refused: {}", template::of(alert));
+    }
+    let lower = detail.to_lowercase();
+    if let Some((_, meaning)) = MEANINGS.iter().find(|(part, _)| lower.contains(part)) {
+        return (*meaning).to_owned();
+    }
+    let told = LAYERS.iter().fold(detail.to_owned(), |text, layer| text.replace(layer, ""));
+    let told = host.map_or(told.clone(), |host| told.replace(host, "<host>"));
+    let line = super::text::first_line(&told).unwrap_or_default();
+    if outcome == Outcome::TlsError {
+        return format!("certificate not accepted: {line}");
+    }
+    if outcome == Outcome::Blocked {
+        return format!("blocked address: {line}");
+    }
+    line
+}
+
+/// Whole seconds as people write them: `30 s` of `30000 ms`.
+fn in_seconds(duration: &str) -> String {
+    let ms = duration.strip_suffix(" ms").and_then(|ms| ms.parse::<u64>().ok());
+    match ms {
+        Some(ms) if ms > 0 && ms % 1_000 == 0 => format!("{} s", ms / 1_000),
+        Some(_) | None => duration.to_owned(),
+    }
+}
+
+fn without_detail(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Success => "response accepted, but not usable",
+        Outcome::NotFound => "404 Not Found",
+        Outcome::Unauthorized => "401 Unauthorized",
+        Outcome::Forbidden => "403 Forbidden",
+        Outcome::BadRequest => "400 Bad Request",
+        Outcome::PayloadTooLarge => "413 Content Too Large",
+        Outcome::TimedOut => "no response within the response timeout",
+        Outcome::Busy => "destination busy (429 or 503)",
+        Outcome::GenericError => "response with a status that is not a success",
+        Outcome::SocketError => "connection refused, reset or closed",
+        Outcome::ResolutionError => "host name does not resolve",
+        Outcome::TlsError => "certificate not accepted",
+        Outcome::Blocked => "blocked address",
+        Outcome::Probation => "destination failing, delivery put off",
+        Outcome::Aborted => "attempt aborted before a request was sent",
+    }
+}

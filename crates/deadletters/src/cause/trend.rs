@@ -1,0 +1,84 @@
+//! The trend of a cause: more or less frequent than before. Pure.
+//!
+//! Separate because the rule is the same for every list of causes.
+
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+use serde::Serialize;
+
+/// The windows of a shorter range are a tenth of it.
+const WINDOWS_PER_RANGE: u64 = 10;
+
+/// The letters in the last window before the end, compared with those in the window before it. A window is an hour, or a tenth of the
+/// range where that is shorter. Example: 40 letters in the last hour and 30 in the hour before are rising.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trend {
+    /// More than five quarters of those before.
+    Rising,
+    /// Between three and five quarters of those before.
+    Steady,
+    /// Fewer than three quarters of those before.
+    Falling,
+    /// None in either window.
+    Over,
+}
+
+impl Trend {
+    /// The trend as one word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rising => "rising",
+            Self::Steady => "steady",
+            Self::Falling => "falling",
+            Self::Over => "over",
+        }
+    }
+
+    /// The trend of letters with these times; the range begins with the first letter of any cause.
+    pub(super) fn of(times_ms: &[u64], range_from_ms: u64, end_ms: u64) -> Self {
+        let tenth = end_ms.saturating_sub(range_from_ms) / WINDOWS_PER_RANGE;
+        let window_ms = tenth.clamp(MINUTE_MS, HOUR_MS);
+        let recent_from = end_ms.saturating_sub(window_ms);
+        let before_from = recent_from.saturating_sub(window_ms);
+        // Clocks differ, so a letter after the end is recent.
+        let recent = times_ms.iter().filter(|at_ms| **at_ms >= recent_from).count();
+        let before =
+            times_ms.iter().filter(|at_ms| (before_from..recent_from).contains(at_ms)).count();
+        match (recent, before) {
+            (0, 0) => Self::Over,
+            (recent, before) if recent * 4 > before * 5 => Self::Rising,
+            (recent, before) if recent * 4 < before * 3 => Self::Falling,
+            _ => Self::Steady,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_window_is_compared_with_the_one_before() {
+        let trend = |times: &[u64]| Trend::of(times, 0, 20 * HOUR_MS);
+        let (recent, before) = (19 * HOUR_MS + 1, 18 * HOUR_MS + 1);
+        for (times, expected) in [
+            (vec![recent], Trend::Rising),
+            (vec![21 * HOUR_MS], Trend::Rising),
+            (vec![recent, before], Trend::Steady),
+            (vec![recent; 5], Trend::Rising),
+            ([vec![recent; 5], vec![before; 4]].concat(), Trend::Steady),
+            ([vec![recent; 6], vec![before; 4]].concat(), Trend::Rising),
+            ([vec![recent; 2], vec![before; 3]].concat(), Trend::Falling),
+            (vec![before], Trend::Falling),
+            (vec![17 * HOUR_MS], Trend::Over),
+            (vec![], Trend::Over),
+        ] {
+            assert_eq!(trend(&times), expected, "{times:?}");
+        }
+        // A range of 100 minutes has windows of 10 minutes.
+        let short = |minute: u64| Trend::of(&[minute * MINUTE_MS], 0, 100 * MINUTE_MS);
+        let trends = [95, 85, 75].map(short);
+        assert_eq!(trends, [Trend::Rising, Trend::Falling, Trend::Over]);
+    }
+}

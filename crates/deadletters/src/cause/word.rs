@@ -1,0 +1,137 @@
+//! Words of letters and digits: names that stay, ids, numbers, and numbers with a unit.
+//!
+//! Separate because [`super::template`] splits a text into words, and this judges each of them alone.
+
+/// Hexadecimal digits among which is none of the ten numerals.
+const HEX_MIN_CHARS: usize = 8;
+/// The same, with numerals.
+const MIXED_HEX_MIN_CHARS: usize = 6;
+/// A longer run of letters is no word.
+const WORD_MAX_CHARS: usize = 64;
+/// The most digits in a code such as E1001.
+const CODE_MAX_DIGITS: usize = 4;
+/// The longest unit after a number, as in `5003ms`.
+const UNIT_MAX_CHARS: usize = 3;
+/// Numbers in the names of types and algorithms: `Int32`, `SHA256`.
+const WIDTHS: [&str; 6] = ["16", "32", "64", "128", "256", "512"];
+/// The units of time that make a duration of the number before them.
+const UNITS_OF_TIME: [&str; 26] = [
+    "ns",
+    "us",
+    "ms",
+    "msec",
+    "s",
+    "sec",
+    "secs",
+    "m",
+    "min",
+    "mins",
+    "h",
+    "hr",
+    "hrs",
+    "d",
+    "millis",
+    "millisecond",
+    "milliseconds",
+    "second",
+    "seconds",
+    "minute",
+    "minutes",
+    "hour",
+    "hours",
+    "day",
+    "days",
+    "microseconds",
+];
+
+/// The kinds of parts that vary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Varies {
+    /// From one thing to another, without a meaning of its own.
+    Id,
+    /// As a count or a measure.
+    Number,
+}
+
+/// Letters and digits without anything between them, in three parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Word<'a> {
+    /// Letters that stay, as in `customer1234`.
+    pub(super) name: &'a str,
+    /// The kind of the part after them, if it varies.
+    pub(super) varies: Option<Varies>,
+    /// Letters that stay after it, as in `5003ms`.
+    pub(super) unit: &'a str,
+}
+
+impl<'a> Word<'a> {
+    pub(super) fn of(word: &'a str) -> Self {
+        let is_letters = |text: &str| text.chars().all(|c| c.is_ascii_alphabetic());
+        let is_hex = word.chars().all(|c| c.is_ascii_hexdigit());
+        let (name, unit) = (word.trim_end_matches(is_digit), word.trim_start_matches(is_digit));
+        let id = Self { name: "", varies: Some(Varies::Id), unit: "" };
+        let kept = Self { name: word, varies: None, unit: "" };
+        if is_letters(word) {
+            let is_id = word.len() > WORD_MAX_CHARS || is_hex && word.len() >= HEX_MIN_CHARS;
+            return if is_id { id } else { kept };
+        }
+        if unit.is_empty() {
+            return Self { varies: Some(Varies::Number), ..id };
+        }
+        let is_hex_id = is_hex && word.len() >= MIXED_HEX_MIN_CHARS;
+        if is_hex_id || word.len() > WORD_MAX_CHARS || word.starts_with("0x") {
+            id
+        } else if is_letters(name) {
+            let digits = word.len() - name.len();
+            // E1001 and S3 are names, order1001 is not. Neither is a value where one digit tells fields apart: line1, line2.
+            let is_code = name.chars().all(|c| c.is_ascii_uppercase()) && digits <= CODE_MAX_DIGITS;
+            let is_width = WIDTHS.iter().any(|width| word.ends_with(width));
+            let varies = Some(Varies::Number);
+            if is_code || is_width && digits <= 3 || digits == 1 {
+                kept
+            } else {
+                Self { name, varies, unit: "" }
+            }
+        } else if is_letters(unit) && (unit.len() <= UNIT_MAX_CHARS || is_unit_of_time(unit)) {
+            Self { name: "", varies: Some(Varies::Number), unit }
+        } else {
+            id
+        }
+    }
+
+    /// True if nothing of the word stays.
+    pub(super) fn is_whole_id(&self) -> bool {
+        self.name.is_empty() && self.varies.is_some() && self.unit.is_empty()
+    }
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// Tells words such as `SSLHandshakeException` from letters that are upper and lower by chance.
+pub(super) fn has_few_capitals(word: &str) -> bool {
+    let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
+    capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())
+}
+
+/// True for a word that makes a duration of the number before it: `12 ms`.
+pub(super) fn is_unit_of_time(word: &str) -> bool {
+    UNITS_OF_TIME.contains(&word)
+}
+
+/// Recognises a duration of two units or more, as Go prints it: `1m30s`, `2h3.5s`.
+pub(super) fn is_duration(text: &str) -> bool {
+    let mut rest = text;
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|c: char| is_digit(c) || c == '.');
+        let after = unit.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let word = unit.strip_suffix(after).unwrap_or(unit);
+        if !rest.starts_with(is_digit) || word.len() > 2 || !is_unit_of_time(word) {
+            return false;
+        }
+        (rest, parts) = (after, parts + 1);
+    }
+    parts >= 2
+}
