@@ -10,7 +10,7 @@ use delivery::delivery::health::shared::{Attempted, Claim, DestinationState, Doc
 use delivery::delivery::health::{Finding, slow};
 use delivery::delivery::outcome::Outcome;
 use delivery::event::{Element, Input, decode_one};
-use delivery::subscription::{Disable, Disabled};
+use delivery::subscription::Disable;
 use delivery::table::Permit;
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
@@ -50,7 +50,7 @@ fn check_state(state: DestinationState, options: u32, now_ms: u64) {
         failing: finding,
         slow: finding.filter(|_| options & 4 > 0),
         attempts: vec![Attempted::new(now_ms, Outcome::Busy, Some(503), lasts_ms)],
-        disable: (options & 8 > 0).then_some(Disable { after_ms: lasts_ms, then: Disabled::Hold }),
+        disable: (options & 8 > 0).then_some(Disable { after_ms: lasts_ms }),
         notifies: options & 16 > 0,
         is_unprobed: options & 32 > 0,
         ..Findings::new("https://example.com/".to_owned(), "n/t/s".to_owned())
@@ -66,7 +66,7 @@ fn check_state(state: DestinationState, options: u32, now_ms: u64) {
         if let Claim::Failing(spell) = state.claim(now_ms, now_ms + 30_000) {
             assert!(now_ms < spell.until_ms);
         }
-        let enabled = state.clone().disabled_by_operator(Disabled::Hold, now_ms).enabled(now_ms);
+        let enabled = state.clone().disabled_by_operator(now_ms).enabled(now_ms);
         assert!(enabled.disabled.is_none() && enabled.is_healthy());
         let probed = state.probed_now(now_ms);
         assert!(!matches!(probed.claim(now_ms, now_ms + 30_000), Claim::Failing(_)));

@@ -13,7 +13,7 @@ use crate::files::usage_error;
 use crate::text;
 
 /// Which dead letters.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
     /// In this namespace

@@ -53,6 +53,7 @@ mod redaction;
 mod replay_end;
 mod replay_sender;
 mod saved_files;
+mod set_aside;
 mod shell;
 mod shown_exchange;
 mod stack;

@@ -18,7 +18,7 @@ use crate::stack::Stack;
 use crate::this_machine::{allow_private, is_here};
 
 /// Where replays are enqueued.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReplayQueueArgs {
     /// The fan-out queue, or the events queue where events go to a topic; by default that of the stack, and
     /// without a stack that of `lastmile dev`

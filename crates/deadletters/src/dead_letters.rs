@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::machine::Machine;
-use adapters::storage::Entry;
+use adapters::storage::{Entry, ListRequest};
 use delivery::deadletter::stored::{StoredDeadLetter, read};
 use delivery::ports::Clock as _;
 use futures::future::ready;
@@ -12,12 +12,17 @@ use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _
 
 use crate::cause::{Cause, Causes};
 use crate::container::DeadLetterContainer;
-use crate::filter::{Filter, decided_ms};
+use crate::facts::decided_ms;
+use crate::filter::Filter;
+use crate::key::hour_of_key;
 use crate::stats::Stats;
 use crate::walk::{ReadAhead, Walk};
 
 /// Blobs that are read at a time.
 pub(crate) const READS_AT_ONCE: usize = 32;
+
+/// The pages that are listed for a count: a thousand keys each.
+const COUNTED_PAGES_MAX: usize = 10;
 
 /// The dead letters of a container.
 #[derive(Clone)]
@@ -34,6 +39,15 @@ pub struct UnreadableBlobs {
     pub count: u64,
     /// What is wrong with the last of them.
     pub example: String,
+}
+
+/// A count of blobs that hold dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedTotal {
+    /// The number of those listed.
+    pub count: u64,
+    /// True if these are all.
+    pub is_all: bool,
 }
 
 impl DeadLetters {
@@ -113,6 +127,29 @@ impl DeadLetters {
             Ok::<_, anyhow::Error>(walk.next().await?.map(|blobs| (blobs, walk)))
         });
         hours.map_ok(|blobs| stream::iter(blobs).map(Ok)).try_flatten()
+    }
+
+    /// The number of blobs that hold matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages.
+    /// `None` if a listing does not tell it. A shared blob holds more than one dead letter.
+    ///
+    /// # Errors
+    /// When the container cannot be listed.
+    pub async fn listed_total(&self, filter: &Filter) -> anyhow::Result<Option<ListedTotal>> {
+        let Some(names) = filter.key_prefix() else { return Ok(None) };
+        let root = self.container.root();
+        let prefix = format!("{root}{names}");
+        let mut request = ListRequest { prefix, ..ListRequest::default() };
+        let mut count = 0;
+        for _ in 0..COUNTED_PAGES_MAX {
+            let page = self.container.page(&request).await?;
+            let letters = page.entries.iter().filter(|it| hour_of_key(&it.key, &root).is_some());
+            count += letters.count() as u64;
+            request.page_token = page.next;
+            if request.page_token.is_none() {
+                return Ok(Some(ListedTotal { count, is_all: true }));
+            }
+        }
+        Ok(Some(ListedTotal { count, is_all: false }))
     }
 
     /// Every blob that may hold a matching dead letter, by its key, with all its dead letters; a

@@ -18,9 +18,8 @@ use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use crate::cause::{CausePrefix, cause_id};
-
-/// How much of a response is kept in memory and searched; blobs written by this system hold less.
-pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
+use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
+use crate::key::NAME_FOLDERS;
 
 /// Which dead letters match: any value of a field, and all fields that have one.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +119,16 @@ impl Filter {
         named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
     }
 
+    /// The beginning of the keys of all that matches, after that of the container. `None` if only the blobs tell,
+    /// or the beginning matches more.
+    pub(crate) fn key_prefix(&self) -> Option<String> {
+        let names: Vec<String> =
+            (0..NAME_FOLDERS).map_while(|depth| self.segment_at(depth)).collect();
+        let all = (0..NAME_FOLDERS).filter_map(|depth| self.segment_at(depth)).count();
+        let is_exact = !self.needs_content() && names.len() == all;
+        is_exact.then(|| names.iter().map(|name| format!("{name}/")).collect())
+    }
+
     /// Whether blobs have to be read to know which dead letters match.
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
@@ -135,17 +144,6 @@ impl Filter {
 /// Whether one of the wanted values matches, or none is wanted.
 fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(matches)
-}
-
-/// When it was decided that the event becomes a dead letter. A blob that was written by others may not say it: then the end of the last
-/// attempt, else its start, else the publication. No later than a date can say, whatever a blob says.
-#[must_use]
-pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
-    let end_of_last =
-        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
-    let times = [letter.decided_ms, end_of_last, letter.last_attempt_ms, letter.published_ms];
-    let latest_ms = u64::try_from(jiff::Timestamp::MAX.as_millisecond()).unwrap_or(u64::MAX);
-    times.into_iter().flatten().next().map(|at_ms| at_ms.min(latest_ms))
 }
 
 /// The statuses of HTTP.

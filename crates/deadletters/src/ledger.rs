@@ -20,7 +20,7 @@ use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
-use crate::replay::Rate;
+use crate::rate::Rate;
 
 /// The dead letters of a chunk: what SQS takes in one call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
@@ -51,10 +51,10 @@ pub struct JobHeader {
     /// The most that it sends in a time; a resume may give another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Who started it, as far as that is known.
+    /// The person who started it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why, in the words of that person.
+    /// A note of that person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -19,7 +19,8 @@ use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
-use crate::filter::{Filter, RESPONSE_MAX_CHARS, decided_ms};
+use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
+use crate::filter::Filter;
 use crate::replay::Replayed;
 
 /// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.

@@ -17,16 +17,19 @@ pub mod cause;
 pub mod container;
 mod dead_letters;
 pub mod dismissed;
+pub mod facts;
 pub mod filter;
 mod find;
 mod key;
 pub mod ledger;
 pub mod letter_cache;
+mod rate;
 pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod stats;
 mod walk;
 
-pub use self::dead_letters::{DeadLetters, UnreadableBlobs};
+pub use self::dead_letters::{DeadLetters, ListedTotal, UnreadableBlobs};
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
+pub use self::rate::Rate;

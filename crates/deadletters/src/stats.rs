@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::duration::HOUR_MS;
 
-use crate::filter::decided_ms;
+use crate::facts::decided_ms;
 
 /// Counts of dead letters.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

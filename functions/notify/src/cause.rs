@@ -3,7 +3,7 @@
 //! Separate because this is the only file that depends on how causes are found and opened.
 
 use deadletters::cause::{CausePrefix, titled_cause};
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::shell::quoted;
 use delivery::subscription::sink::Container;

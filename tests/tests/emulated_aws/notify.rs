@@ -89,12 +89,12 @@ fn the_documented_stack_sends_a_message_for_each_cause_and_none_about_ledgers() 
         }
         deployment.stack.put_dead_letter("_replays/job/1.ndjson").await;
         deployment.stack.put_dead_letter("other/orders/billing/2026/11/20/7/1.json").await;
-        // Its topic is in no subscription file, so no other test has this dead letter.
+        // No other test publishes to this topic, which has no subscription file.
         for id in ["told-1", "told-2"] {
-            deployment.stack.publish("shop/told", &super::event(id)).await;
+            deployment.stack.publish("shop/unheard", &super::event(id)).await;
         }
-        deployment.dead_letters("shop/told/", 2).await;
-        let messages = messages_about(deployment, &queue, "shop/told/_unknown", 2).await;
+        deployment.dead_letters("shop/unheard/", 2).await;
+        let messages = messages_about(deployment, &queue, "shop/unheard/_unknown", 2).await;
         let total: u64 = messages.iter().filter_map(|message| message["count"].as_u64()).sum();
         assert_eq!(total, 2, "{messages:#?}");
         let container = format!("--container s3://{}", deployment.stack.dead_letter_bucket());

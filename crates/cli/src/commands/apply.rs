@@ -22,6 +22,7 @@ use crate::lints::with_lints;
 use crate::mapped_addresses::print_mappings;
 use crate::missing_destinations::report_placeholders;
 use crate::output::{note, out};
+use crate::set_aside;
 use crate::stack::Stack;
 use crate::store::Target;
 use crate::topics::{Changed, Plan, Topics};
@@ -121,6 +122,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     made?;
     sets.withdraw().await?;
     out(&format!("{name}: applied\n"))?;
+    set_aside::tell_resumed(arguments.target.stack.as_deref(), &before, &after).await;
     Ok(ExitCode::SUCCESS)
 }
 

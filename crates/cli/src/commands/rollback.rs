@@ -19,6 +19,7 @@ use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
 use crate::key_sets::PublicKeys;
 use crate::output::{note, out};
+use crate::set_aside;
 use crate::stack::Stack;
 use crate::store::Target;
 use crate::topics::{Change, Current, Object, Topics};
@@ -107,6 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let changed: Vec<TopicName> = restored.into_iter().map(|restored| restored.name).collect();
     topic_news::tell(stack.as_ref(), &changed).await;
     sets.withdraw().await?;
+    set_aside::tell_resumed(target.stack.as_deref(), &before, &after).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::duration::{DAY_MS, HOUR_MS};
 use delivery::time::moment::rfc3339;

@@ -4,7 +4,7 @@ use axum::extract::{self, Path};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::matches_id;
 use delivery::deadletter::stored::{FailedAt, StoredDeadLetter, StoredSink};

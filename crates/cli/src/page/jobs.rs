@@ -8,12 +8,13 @@ use axum::body::Bytes;
 use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::Rate;
 use deadletters::ledger::{
     JobHeader, JobSummary, LedgerEntry, ReplayCounts, ReplayState, is_job_name,
 };
 use deadletters::replay::ends::{EndCounts, Ends, ReplayEndState};
 use deadletters::replay::sender::ReplayTarget;
-use deadletters::replay::{Jobs, Rate, ReplayJob, RunOptions};
+use deadletters::replay::{Jobs, ReplayJob, RunOptions};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::ports::Clock as _;
 use delivery::subscription::display;

@@ -1,7 +1,7 @@
 //! The list of dead letters, newest first, a page at a time; single ones can be picked for a replay.
 
 use adapters::machine::Machine;
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::letter_cache::LetterCache;
 use delivery::deadletter::stored::StoredDeadLetter;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::cause::Cause;
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::stats::{Stats, greatest_first};
 use delivery::time::moment::rfc3339;

@@ -7,13 +7,12 @@ use axum::body::Bytes;
 use axum::extract;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::Rate;
 use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayState, is_job_name};
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
-use deadletters::replay::{
-    NewJob, Rate, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name,
-};
+use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name};
 use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};

@@ -1,6 +1,6 @@
 //! The attempts of a dead letter as a timeline. Pure.
 
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::HISTORY_FIRST;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};

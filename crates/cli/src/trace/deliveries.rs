@@ -122,9 +122,9 @@ fn ended_ms(
 ) -> Option<u64> {
     match end {
         DeliveryEnd::Delivered => delivered.map(|line| line.at_ms),
-        DeliveryEnd::DeadLettered | DeliveryEnd::Dropped => ended
-            .map(|line| line.at_ms)
-            .or_else(|| letter.and_then(deadletters::filter::decided_ms)),
+        DeliveryEnd::DeadLettered | DeliveryEnd::Dropped => {
+            ended.map(|line| line.at_ms).or_else(|| letter.and_then(deadletters::facts::decided_ms))
+        }
         DeliveryEnd::UnderWay => None,
     }
 }

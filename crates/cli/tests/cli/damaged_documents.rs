@@ -182,7 +182,7 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
         "{said}{noted}"
     );
     // Another job is continued without a look at this ledger.
-    let resumed = container.run(&["replay", "--yes", "--resume", "again"]);
+    let resumed = container.run(&["replay", "--yes", "--resume", "again", "--to-url", &url]);
     assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
     std::fs::rename(container.path().join("_replays/newer"), container.path().join("../newer"))
         .expect("it can be moved");

@@ -254,17 +254,47 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     // One a minute: the first chunk waits when the signal comes.
     let arguments =
         ["--yes", "--to-url", &url, "--name", "slow", "--rate", "1/m", "--note", "for ada"];
-    let mut job = container.lastmile(&[&["replay"][..], &arguments].concat());
+    let mut job = container.command(&[&["replay"][..], &arguments].concat());
     let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    first.recv().await.expect("the first is sent");
+    let first = tokio::time::timeout(std::time::Duration::from_secs(60), first.recv()).await;
+    first.expect("it comes in time").expect("the first is sent");
     interrupt(&job);
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
     let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --resume slow";
-    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_until_it_is_quiet_also_sends_what_comes_later() {
+    let (container, aws, sqs, _data) = start().await;
+    let queue = aws.queue_url("fan-out");
+    let arguments =
+        ["replay", "--yes", "--queue-url", &queue, "--name", "q", "--until-quiet", "12s"];
+    let mut job = container.command(&arguments);
+    let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut received = receive(&sqs, &queue).await;
+    for _ in 0..1_000 {
+        if received.len() == 5 {
+            break;
+        }
+        Machine.sleep(50).await;
+        received.extend(receive(&sqs, &queue).await);
+    }
+    container.write(&[sample_letters::sample(7, (20, 9), "").blob()]);
+    let done = job.wait_with_output().expect("it ends");
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("no dead letter has come for 12 s; 2 jobs sent what there was"),
+        "{said}"
+    );
+    received.extend(receive(&sqs, &queue).await);
+    assert_eq!(received.len(), 6);
+    aws.stop().await;
 }
 
 /// Neither what is printed nor the ledger has them, so that a resume has to be told again.

@@ -97,7 +97,7 @@ impl PageServer {
     }
 }
 
-/// What Ctrl-C does to a process.
+/// Sends a process the signal of Ctrl-C.
 pub(crate) fn interrupt(process: &Child) {
     let id = process.id().to_string();
     let sent = std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::problem::Problem;
 use super::{cut_json, shapes, status, text};
-use crate::filter::RESPONSE_MAX_CHARS;
+use crate::facts::RESPONSE_MAX_CHARS;
 
 const BASE64: &str = "base64:";
 

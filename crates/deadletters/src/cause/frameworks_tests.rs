@@ -447,7 +447,7 @@ const ROWS: [Row; 61] = [
             "java.lang.IllegalStateException: Connection pool exhausted after 3.2s\n\tat com.shop.Pool.get(Pool.java:42)",
         ],
     ),
-    row(400, "400 json: unknown field \"custmer\"", &["json: unknown field \"custmer\"\n"]),
+    row(400, "400 json: unknown field \"loyalty\"", &["json: unknown field \"loyalty\"\n"]),
     row(400, "400 json: unknown field \"amount\"", &["json: unknown field \"amount\"\n"]),
     row(
         500,

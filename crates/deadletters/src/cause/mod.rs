@@ -31,7 +31,7 @@ use uuid::Uuid;
 pub use self::id::{CauseId, CausePrefix};
 use self::title::{Described, describe};
 pub use self::trend::Trend;
-use crate::filter::decided_ms;
+use crate::facts::decided_ms;
 use crate::stats::greatest_first;
 
 /// Dead letters that failed in the same way.
@@ -47,7 +47,7 @@ pub struct Cause {
     pub status: Option<u16>,
     /// The party that failed.
     pub at: FailedAt,
-    /// Whether nothing failed: a person has stopped these deliveries.
+    /// True if nothing failed: a person has stopped these deliveries.
     pub is_set_aside: bool,
     /// The number of letters.
     pub count: u64,

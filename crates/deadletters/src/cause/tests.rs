@@ -200,7 +200,7 @@ fn a_reason_without_an_attempt_is_a_cause_that_names_it() {
         ("SubscriptionNotFound", None, "subscription shop/orders/billing does not exist"),
         ("MalformedEvent", Some("no id"), "malformed event: no id"),
         ("DestinationDisabled", Some("since 7"), "destination disabled"),
-        ("Paused", None, "paused"),
+        ("Paused", None, "subscription paused"),
         ("Something else happened.", None, "something else happened"),
         ("", None, "no reason recorded"),
         ("TimeToLiveExceeded", None, "too old before the first attempt"),

@@ -10,10 +10,9 @@
 
 pub mod ends;
 pub(crate) mod ledger_files;
-mod rate;
 pub mod sender;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,14 +31,14 @@ use uuid::Uuid;
 use self::ends::{EndCounts, Ends};
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
-use crate::filter::decided_ms;
+use crate::facts::decided_ms;
 use crate::ledger::{
     self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
     write_entries, write_plan,
 };
+use crate::rate::Rate;
 
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
-pub use self::rate::Rate;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -52,26 +51,26 @@ type Interruption<'a> = Shared<BoxFuture<'a, ()>>;
 pub struct RunOptions {
     /// The most that may be sent in a time; without it, that of the job's ledger.
     pub rate: Option<Rate>,
-    /// Whether uncertain dead letters are skipped instead of sent again.
+    /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
 }
 
-/// What a new job is, apart from its dead letters.
+/// A new job, without its dead letters.
 #[derive(Debug)]
 pub struct NewJob {
     /// Its name.
     pub job: String,
-    /// Where its dead letters are sent.
+    /// The target of its dead letters.
     pub target: ReplayTarget,
     /// The queue, if they are sent through one.
     pub queue: Option<String>,
-    /// Whether the ends of its deliveries will be recorded in this container.
+    /// True if the ends of its deliveries will be recorded in this container.
     pub results: bool,
     /// The most that may be sent in a time; without it, as fast as possible.
     pub rate: Option<Rate>,
-    /// Who starts it, as far as that is known.
+    /// The person who starts it, if known.
     pub by: Option<String>,
-    /// Why, in the words of that person.
+    /// A note of that person.
     pub note: Option<String>,
 }
 
@@ -83,7 +82,7 @@ pub struct ReplayPlan {
     pub without_subscription: BTreeMap<String, u64>,
     /// How many dead letters are answers that are no events, and cannot be sent as replies.
     pub malformed_replies: u64,
-    /// How many dead letters of each subscription would be sent.
+    /// The number of dead letters of each subscription that would be sent.
     pub subscriptions: BTreeMap<String, u64>,
 }
 
@@ -95,6 +94,7 @@ struct PlanEntry {
     subscription: String,
     /// The dead letter that it was a replay of.
     replay_of: Option<Uuid>,
+    is_set_aside: bool,
 }
 
 impl ReplayPlan {
@@ -120,11 +120,12 @@ impl ReplayPlan {
             planned: PlannedReplay { letter: letter.id, key: letter.key.clone() },
             subscription: name,
             replay_of: letter.replay.as_ref().map(|replay| replay.letter),
+            is_set_aside: letter.is_set_aside(),
         });
     }
 
     /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
-    /// that a replay has become unless they were `named`. Returns how many.
+    /// that a replay has become unless they were `named` or set aside. Returns how many.
     ///
     /// # Errors
     /// A ledger that cannot be read: its job may have sent any of them.
@@ -138,8 +139,26 @@ impl ReplayPlan {
         }
         Ok(self.retain(|entry| {
             let is_replayed = replayed.records.contains_key(&entry.planned.letter);
-            (named || entry.replay_of.is_none()) && !is_replayed
+            (named || entry.is_set_aside || entry.replay_of.is_none()) && !is_replayed
         }))
+    }
+
+    /// The subscriptions of dead letters that were set aside: of those that a person has stopped.
+    #[must_use]
+    pub fn set_aside(&self) -> BTreeSet<&str> {
+        let set_aside = self.letters.iter().filter(|entry| entry.is_set_aside);
+        set_aside.map(|entry| entry.subscription.as_str()).collect()
+    }
+
+    /// Leaves out what was set aside of subscriptions that are still stopped. Returns how many.
+    pub fn leave_out_stopped(&mut self, is_stopped: impl Fn(&str) -> bool) -> u64 {
+        self.retain(|entry| !(entry.is_set_aside && is_stopped(&entry.subscription)))
+    }
+
+    /// True if each of them is a replay that was set aside again.
+    #[must_use]
+    pub fn are_all_back(&self) -> bool {
+        self.letters.iter().all(|entry| entry.is_set_aside && entry.replay_of.is_some())
     }
 
     /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
@@ -165,13 +184,13 @@ impl ReplayPlan {
         self.letters.first().map(|entry| entry.planned.key.as_str())
     }
 
-    /// How many dead letters would be sent.
+    /// The number of dead letters that would be sent.
     #[must_use]
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// Whether nothing would be sent.
+    /// True if nothing would be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
@@ -473,7 +492,7 @@ async fn send(
 ) -> Vec<SendResult> {
     let Some(rate) = rate else { return sender.send(items).await };
     let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
-    for burst in items.chunks(rate.burst()) {
+    for burst in items.chunks(rate.burst(CHUNK)) {
         let due_ms = begun_ms.saturating_add(rate.wait_ms(results.len() as u64));
         let wait = Machine.sleep(due_ms.saturating_sub(Machine.now_ms()));
         // The first is sent at once, so that every chunk that begins gets on.
@@ -606,5 +625,34 @@ mod tests {
         let mut again = plan();
         assert_eq!(again.leave_out_older(), 2);
         assert_eq!(again.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
+    }
+
+    #[test]
+    fn what_was_set_aside_again_is_sent_again_unless_its_subscription_is_still_stopped() {
+        let mut first = letter(1);
+        first.reason = "Paused".to_owned();
+        let mut back = letter(2);
+        back.reason = "DestinationDisabled".to_owned();
+        back.replay = Replay::new("j", first.id);
+        let mut plan = ReplayPlan::default();
+        for letter in [&first, &back, &letter(3)] {
+            plan.add(letter, &ReplayTarget::Subscription);
+        }
+        assert_eq!(plan.set_aside(), BTreeSet::from(["shop/orders/billing"]));
+        let entry = LedgerEntry {
+            letter: first.id,
+            delivery: Uuid::from_u128(9),
+            state: ReplayState::Sent,
+            at: moment::rfc3339(7),
+            problem: None,
+        };
+        let records = HashMap::from([(first.id, ReplayRecord { job: "j".into(), entry })]);
+        let replayed = Replayed { records, unreadable: Vec::new() };
+        assert_eq!(plan.leave_out_replayed(&replayed, false), Ok(1));
+        assert_eq!(plan.ids(), [back.id, letter(3).id]);
+        assert!(!plan.are_all_back());
+        assert_eq!(plan.leave_out_stopped(|_| false), 0);
+        assert_eq!(plan.leave_out_stopped(|name| name == "shop/orders/billing"), 1);
+        assert_eq!(plan.ids(), [letter(3).id]);
     }
 }

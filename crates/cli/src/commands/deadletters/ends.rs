@@ -1,7 +1,5 @@
 //! Waits for the ends of what a replay has sent.
 
-use std::process::ExitCode;
-
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
 use deadletters::replay::ReplayJob;
@@ -15,13 +13,12 @@ use crate::{progress, text};
 /// How often the ends are looked for.
 const EVERY_MS: u64 = SECOND_MS;
 
-/// Waits until everything that was sent has ended, at most this long, and reports it. The exit code says
-/// whether all was delivered.
+/// Waits until everything that was sent has ended, at most this long, and reports it. True if all was delivered.
 pub(super) async fn wait(
     letters: &DeadLetters,
     job: &ReplayJob,
     at_most_ms: u64,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<bool> {
     let (header, counts) = (&job.header, job.counts());
     if !header.has_results(&counts) {
         let why = if header.results {
@@ -30,7 +27,7 @@ pub(super) async fn wait(
             "results are not recorded here"
         };
         note(format_args!("{why}: there is nothing to wait for"));
-        return Ok(ExitCode::FAILURE);
+        return Ok(false);
     }
     let until_ms = Machine.now_ms().saturating_add(at_most_ms);
     let (mut ends, mut seen) = (Ends::new(), 0);
@@ -54,7 +51,7 @@ pub(super) async fn wait(
             header.job
         ));
     }
-    Ok(if ended.delivered == counts.sent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ended.delivered == counts.sent)
 }
 
 fn report(ends: &EndCounts) -> String {

@@ -109,7 +109,7 @@ fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who started a job, how fast it sends and why, as far as its ledger says.
+/// Lines about the person who started a job, its rate and its note, as far as the ledger has them.
 fn started(header: &JobHeader) -> String {
     let by = header.by.as_ref().map(|by| format!("by: {by}"));
     let rate = header.rate.map(|rate| format!("at most: {rate}"));

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deadletters::SameEvent;
 use deadletters::dismissed::Dismissal;
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
 use deadletters::replay::ends::ReplayEndState;
 use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use deadletters::filter::decided_ms;
+use deadletters::ListedTotal;
+use deadletters::facts::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::replay::Replayed;
 use delivery::deadletter::stored::StoredDeadLetter;
@@ -49,6 +50,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
     let replayed = search.letters.replayed(Some(&ids)).await?;
     let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
+    let is_read_by_people = arguments.output == Output::Table;
+    let are_more = is_read_by_people && limit.is_some_and(|limit| found.len() >= limit);
+    let total = if are_more { search.letters.listed_total(&filter).await? } else { None };
     search.clear();
     not_shown(&replayed.unreadable).iter().for_each(note);
     match arguments.output {
@@ -63,7 +67,25 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    search.finish_filtered(filter, found.len()).await
+    match (are_more, total) {
+        (false, _) => search.finish_filtered(filter, found.len()).await,
+        (true, Some(total)) => Ok(search.finish_with(&of_all(found.len() as u64, total))),
+        (true, None) => {
+            let newest = text::dead_letters(found.len() as u64);
+            Ok(search
+                .finish_with(&format!("the newest {newest} that match, of maybe more (--limit 0)")))
+        }
+    }
+}
+
+/// `50 of 5,004 dead letters`; a shared blob that counts as one may hold more.
+fn of_all(shown: u64, total: ListedTotal) -> String {
+    let count = text::dead_letters(total.count);
+    match total.is_all {
+        false => format!("{} of more than {count}", text::grouped(shown)),
+        true if total.count > shown => format!("{} of {count}", text::grouped(shown)),
+        true => text::dead_letters(shown),
+    }
 }
 
 fn table(letters: &[StoredDeadLetter], replayed: &Replayed) -> Table {

@@ -20,6 +20,7 @@ mod serve;
 mod show;
 mod stats;
 mod tail;
+mod until_quiet;
 mod why;
 
 use std::process::ExitCode;

@@ -4,12 +4,12 @@ use std::future::pending;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use anyhow::anyhow;
-use deadletters::DeadLetters;
+use anyhow::{anyhow, bail};
 use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
-use deadletters::replay::{NewJob, Rate, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
+use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
+use deadletters::{DeadLetters, Rate};
 use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use delivery::subscription::display;
@@ -22,12 +22,14 @@ use uuid::Uuid;
 use super::ends;
 use super::search::Search;
 use super::selection::{ContainerArgs, DismissedArgs};
+use super::until_quiet;
+use crate::commands::destinations::stopped;
 use crate::confirm::{is_confirmed, may_proceed};
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::interrupt;
 use crate::output::{note, out};
-use crate::replay_sender::ReplayQueueArgs;
+use crate::replay_sender::{ReplayQueueArgs, ReplayQueues};
 use crate::this_machine::{is_here, user};
 use crate::unreadable_ledger::{not_shown, refusal};
 use crate::{progress, text};
@@ -35,7 +37,7 @@ use crate::{progress, text};
 /// The most uncertain chunks that are listed by number.
 const LISTED_CHUNKS_MAX: usize = 20;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -57,7 +59,7 @@ pub(super) struct Arguments {
     dry_run: bool,
     /// Do not ask for confirmation
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// The most to send in a second or minute, as in 50/s or 600/m; a resume keeps the rate of the job
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
@@ -71,8 +73,8 @@ pub(super) struct Arguments {
     queues: ReplayQueueArgs,
     /// The name of the job; by default the time it starts
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
-    name: Option<String>,
-    /// Why, for the list of jobs
+    pub(super) name: Option<String>,
+    /// A note for the list of jobs
     #[arg(long, help_heading = "Job", value_name = "TEXT")]
     note: Option<String>,
     /// Continue a job that was interrupted
@@ -84,6 +86,25 @@ pub(super) struct Arguments {
     /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
     wait: Option<u64>,
+    /// Repeat until no dead letter has come for this long, as in 12m: functions know of a pause for some minutes after
+    /// its end
+    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "again", "ids"])]
+    until_quiet: Option<u64>,
+}
+
+/// The result of one replay.
+pub(super) enum Round {
+    /// There was nothing to send.
+    Nothing(ExitCode),
+    /// Nothing was sent, as somebody wished.
+    Declined,
+    /// A job has sent dead letters.
+    Sent {
+        /// True if it has sent all of them, and all were delivered where that was waited for.
+        is_done: bool,
+        /// True if each was a replay that was set aside again.
+        are_all_back: bool,
+    },
 }
 
 pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
@@ -102,6 +123,19 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(quiet_ms) = arguments.until_quiet {
+        return until_quiet::run(letters, arguments, quiet_ms).await;
+    }
+    match round(letters, arguments).await? {
+        Round::Nothing(code) => Ok(code),
+        Round::Declined => Ok(ExitCode::FAILURE),
+        Round::Sent { is_done: true, .. } => Ok(ExitCode::SUCCESS),
+        Round::Sent { is_done: false, .. } => Ok(ExitCode::from(super::FAILED)),
+    }
+}
+
+/// Finds, counts and sends dead letters once.
+pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Round> {
     let target = match (arguments.to_url, arguments.to_topic) {
         (Some(url), _) => ReplayTarget::Url(url),
         (None, Some(topic)) => ReplayTarget::Topic(topic),
@@ -120,13 +154,24 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     let mut plan = plan(letters, &arguments.ids, &filter, &target).await?;
     let named = !arguments.ids.is_empty();
     let replayed = letters.replayed(Some(&plan.ids())).await?;
-    let left_out = leave_out(&replayed, &mut plan, arguments.again, named)?;
+    let mut left_out = leave_out(&replayed, &mut plan, arguments.again, named)?;
+    if let (ReplayTarget::Subscription, Some(stack)) = (&target, arguments.container.stack()) {
+        let stopped = leave_out_stopped(stack, &mut plan).await?;
+        if let (Some(first), true) = (stopped.first(), arguments.until_quiet.is_some()) {
+            bail!("{first}");
+        }
+        left_out.extend(stopped);
+    }
+    if plan.is_empty() && arguments.until_quiet.is_some() {
+        search.clear();
+        return Ok(Round::Nothing(ExitCode::SUCCESS));
+    }
     let summary = summary(&replayed, &plan, &target);
     search.clear();
     left_out.iter().for_each(|line| note(format_args!("{line}")));
     if plan.is_empty() {
         report_without_subscription(&plan);
-        return search.finish_filtered(filter, 0).await;
+        return Ok(Round::Nothing(search.finish_filtered(filter, 0).await?));
     }
     out(&summary)?;
     report_without_subscription(&plan);
@@ -136,33 +181,22 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     }
     if arguments.dry_run {
         search.finish(plan.len());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Round::Sent { is_done: true, are_all_back: false });
     }
     if !may_proceed(arguments.yes, "send them?")? {
-        return Ok(ExitCode::FAILURE);
+        return Ok(Round::Declined);
     }
+    let are_all_back = plan.are_all_back();
     // Before the job starts: a queue that does not respond must not leave a ledger.
     let (sender, queue) = queues.sender(&target, None).await?;
-    let results =
-        queues.records_results(&target, queue.as_ref(), &letters.container, plan.any_key()).await;
-    if !results && target == ReplayTarget::Subscription && queues.is_default() {
-        return Err(usage_error(
-            "the `lastmile dev` on the default port does not have these dead letters, or does not answer: name \
-             its queue with --queue-url, or a deployed stack with --stack",
-        ));
-    }
-    if !results && target == ReplayTarget::Subscription {
-        note(format_args!(
-            "results are not recorded here: {} is not the default container of the deployment",
-            letters.container.name
-        ));
-    }
+    let results = are_recorded(&queues, &target, queue.as_ref(), letters, &plan).await?;
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
     let queue = queue.map(String::from);
     let (rate, by, note) = (arguments.rate, user(), arguments.note);
     let new = NewJob { job, target, queue, results, rate, by, note };
     let job = ReplayJob::start(letters, new, plan).await?;
-    send(letters, job, &sender, RunOptions::default(), arguments.wait).await
+    let is_done = send(letters, job, &sender, RunOptions::default(), arguments.wait).await?;
+    Ok(Round::Sent { is_done, are_all_back })
 }
 
 /// Leaves out what was replayed before, or of each event the older dead letters; says so in these lines.
@@ -193,6 +227,47 @@ fn leave_out(
     let of = text::dead_letters(left_out);
     let line = format!("left out: {of}, replayed before; --again includes them");
     Ok(Some(line).filter(|_| left_out > 0).into_iter().collect())
+}
+
+/// True if the ends of deliveries will be recorded in this container. Prints a note if not.
+///
+/// # Errors
+/// When nothing names a queue, and the `lastmile dev` on this machine has other dead letters.
+async fn are_recorded(
+    queues: &ReplayQueues,
+    target: &ReplayTarget,
+    queue: Option<&Url>,
+    letters: &DeadLetters,
+    plan: &ReplayPlan,
+) -> anyhow::Result<bool> {
+    let container = &letters.container;
+    let results = queues.records_results(target, queue, container, plan.any_key()).await;
+    if results || *target != ReplayTarget::Subscription {
+        return Ok(results);
+    }
+    if queues.is_default() {
+        return Err(usage_error(
+            "the `lastmile dev` on the default port does not have these dead letters, or does not answer: name \
+             its queue with --queue-url, or a deployed stack with --stack",
+        ));
+    }
+    note(format_args!(
+        "results are not recorded here: {} is not the default container of the deployment",
+        container.name
+    ));
+    Ok(false)
+}
+
+/// Leaves out what was set aside of subscriptions that are still stopped; says so in these lines.
+async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
+    let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
+    let stopped = stopped(stack, &names).await?;
+    let left_out = plan.leave_out_stopped(|name| stopped.contains_key(name));
+    let mut lines: Vec<String> = stopped.into_values().collect();
+    if left_out > 0 {
+        lines.push(format!("left out: {} of these", text::dead_letters(left_out)));
+    }
+    Ok(lines)
 }
 
 async fn resume(
@@ -237,10 +312,14 @@ async fn resume(
     note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
     let (sender, _) = queues.sender(&target, in_ledger).await?;
     let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
-    send(letters, replay, &sender, RunOptions { rate, skip_uncertain }, arguments.wait).await
+    let options = RunOptions { rate, skip_uncertain };
+    match send(letters, replay, &sender, options, arguments.wait).await? {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::from(super::FAILED)),
+    }
 }
 
-/// Whether a person trusts an address that only the ledger of a job names. Who can write to the container can
+/// Asks about an address that only the ledger of a job names. Who can write to the container can
 /// change a ledger, and `--yes` is given before anybody has seen the address.
 ///
 /// # Errors
@@ -331,13 +410,14 @@ fn report_without_subscription(plan: &ReplayPlan) {
     }
 }
 
+/// Runs a job. True if it has sent everything, and all of it was delivered where that is waited for.
 async fn send(
     letters: &DeadLetters,
     mut job: ReplayJob,
     sender: &ReplaySender,
     options: RunOptions,
     wait_ms: Option<u64>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<bool> {
     let name = job.header.job.clone();
     let all = job.header.letters as u64;
     let bar = progress::bar(all.saturating_sub(job.counts().finished()), "dead letters");
@@ -355,7 +435,7 @@ async fn send(
     if let Some(wait_ms) = wait_ms.filter(|_| is_done) {
         return ends::wait(letters, &job, wait_ms).await;
     }
-    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
+    Ok(is_done)
 }
 
 /// Waits for Ctrl-C, and says what it does.

@@ -57,6 +57,20 @@ impl Search {
 
     /// Reports on standard error what was found; the exit code says whether anything was.
     pub(super) fn finish(&self, found: usize) -> ExitCode {
+        if found == 0 {
+            self.report("nothing found");
+            return ExitCode::FAILURE;
+        }
+        self.finish_with(&text::dead_letters(found as u64))
+    }
+
+    /// Reports in these words that something was found.
+    pub(super) fn finish_with(&self, what: &str) -> ExitCode {
+        self.report(what);
+        ExitCode::SUCCESS
+    }
+
+    fn report(&self, what: &str) {
         self.clear();
         let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
         let container = &self.letters.container;
@@ -68,10 +82,6 @@ impl Search {
                 text::line(&unreadable.example)
             ));
         }
-        let what = match found {
-            0 => "nothing found".to_owned(),
-            found => text::dead_letters(found as u64),
-        };
         note(format_args!(
             "{what} in {}; {} in {}.{:03} s",
             container.name,
@@ -79,7 +89,6 @@ impl Search {
             took_ms / 1_000,
             took_ms % 1_000
         ));
-        if found == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 }
 

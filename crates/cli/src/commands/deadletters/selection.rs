@@ -13,7 +13,7 @@ use crate::stack::Stack;
 use crate::store;
 
 /// Where the dead letters are.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct ContainerArgs {
     /// s3://BUCKET[/PREFIX], or a folder; by default that of the stack, and without a stack
     /// .lastmile/s3/dead-letters, as `lastmile dev` and `lastmile demo` have it
@@ -57,7 +57,7 @@ impl ContainerArgs {
 }
 
 /// Whether dismissed dead letters are left out.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct DismissedArgs {
     /// Also those that were dismissed
     #[arg(long, help_heading = "Filters")]

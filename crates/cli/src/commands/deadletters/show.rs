@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use deadletters::dismissed::Dismissal;
-use deadletters::filter::decided_ms;
+use deadletters::facts::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::replay::ends::ReplayEndState;
 use deadletters::{SAME_EVENT_READS_MAX, SameEvent};

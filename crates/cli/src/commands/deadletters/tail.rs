@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
-use deadletters::filter::{Filter, decided_ms};
+use deadletters::facts::decided_ms;
+use deadletters::filter::Filter;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::time::brief;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use delivery::delivery::health::news::{DISABLED_MAX, News};
 use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::DestinationState;
+use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 use delivery::subscription::topic_address;
 
@@ -18,6 +19,7 @@ use super::known::Destination;
 use super::name::Name;
 use super::place::{Place, PlaceArgs};
 use crate::output::out;
+use crate::set_aside;
 
 /// Interval at which functions read the news: `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
@@ -71,7 +73,13 @@ pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
             "enabled already, but it is not healthy; `lastmile destinations show` has the details"
         }
     };
-    change.report(&changed, what)
+    let code = change.report(&changed, what)?;
+    if changed.is_new {
+        let subscriptions = change.destination.subscriptions.iter().map(|of| &of.name);
+        let stack = arguments.place.stack.as_deref();
+        set_aside::tell(stack, subscriptions, Reason::DestinationDisabled).await;
+    }
+    Ok(code)
 }
 
 pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {

@@ -17,6 +17,7 @@ mod now;
 mod place;
 mod show;
 mod state;
+mod stopped;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ pub(crate) use health::health_below;
 pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
 pub(crate) use place::table_of;
+pub(crate) use stopped::stopped;
 
 use crate::output::{goes_on_unread, is_closed};
 

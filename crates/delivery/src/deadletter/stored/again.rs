@@ -96,7 +96,7 @@ impl StoredDeadLetter {
         self.is_reply && self.reason == Reason::MalformedEvent.to_string()
     }
 
-    /// Whether nothing failed: a person has stopped the delivery.
+    /// True if nothing failed: a person has stopped the delivery.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         Reason::named(&self.reason).is_ok_and(Reason::sets_aside)

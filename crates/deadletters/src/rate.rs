@@ -6,8 +6,6 @@ use std::str::FromStr;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::CHUNK;
-
 /// How many dead letters may be sent in which time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -18,15 +16,15 @@ pub struct Rate {
 
 impl Rate {
     /// How long after the start a dead letter may be sent, given how many are sent before it.
-    pub(super) fn wait_ms(self, sent_before: u64) -> u64 {
+    pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count
     }
 
-    /// How many may be sent together: those of one second, at most a chunk.
-    pub(super) fn burst(self) -> usize {
+    /// How many may be sent together: those of one second, at most so many.
+    pub(crate) fn burst(self, at_most: usize) -> usize {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
         // At least one, for rates below one a second.
-        usize::try_from(per_second).unwrap_or(CHUNK).clamp(1, CHUNK)
+        usize::try_from(per_second).unwrap_or(at_most).clamp(1, at_most)
     }
 }
 
@@ -79,7 +77,7 @@ mod tests {
         assert_eq!("600/m".parse::<Rate>().unwrap().wait_ms(10), 1_000);
         for (text, burst) in [("50/s", 10), ("4/s", 4), ("600/m", 10), ("30/m", 1)] {
             let rate: Rate = text.parse().unwrap();
-            assert_eq!((rate.burst(), rate.to_string()), (burst, text.to_owned()), "{text}");
+            assert_eq!((rate.burst(10), rate.to_string()), (burst, text.to_owned()), "{text}");
         }
         for text in ["", "0", "0/s", "5/h", "-1/s", "a/s"] {
             assert!(text.parse::<Rate>().unwrap_err().contains("50/s"), "{text}");

@@ -1,0 +1,47 @@
+//! Finds subscriptions that make no requests because a person has stopped them.
+//!
+//! Separate because replays ask this: what they send would become dead letters again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use delivery::delivery::health::DestinationKey;
+use delivery::subscription::name::SubscriptionName;
+
+use super::place::PlaceArgs;
+use crate::topics::Wanted;
+
+/// Finds those of these subscriptions that are paused or have a disabled destination, each with the remedy.
+///
+/// # Errors
+/// When the deployment cannot be read.
+pub(crate) async fn stopped(
+    stack: &str,
+    names: &BTreeSet<SubscriptionName>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
+    let place = place.open().await?;
+    let subscriptions = place.subscriptions(Wanted::topics_of(names)).await;
+    if let Some(problem) = subscriptions.problem {
+        bail!("it is unknown which subscriptions are still paused: {problem}");
+    }
+    let news = place.news().await?;
+    let mut stopped = BTreeMap::new();
+    for subscription in names.iter().filter_map(|name| subscriptions.catalogue.subscription(name)) {
+        let name = subscription.name.to_string();
+        if subscription.paused {
+            let remedy = format!("{name} is paused: set `paused: false` and apply its file first");
+            stopped.insert(name, remedy);
+        } else if news.disabled().contains(&DestinationKey::of_subscription(subscription)) {
+            let address = subscription.destination.display();
+            let remedy = format!(
+                "{name} delivers to {address}, which is disabled: `lastmile destinations enable {name}` first"
+            );
+            stopped.insert(name, remedy);
+        }
+    }
+    Ok(stopped)
+}

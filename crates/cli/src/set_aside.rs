@@ -1,0 +1,76 @@
+//! At the end of a pause: the number of dead letters that it left, and the command that replays them.
+//!
+//! Separate because a pause ends in several commands.
+
+use deadletters::container::DeadLetterContainer;
+use deadletters::filter::Filter;
+use deadletters::{DeadLetters, ListedTotal};
+use delivery::delivery::reason::Reason;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+
+use crate::files::usage_error;
+use crate::output::note;
+use crate::stack::Stack;
+use crate::{shell, store, text};
+
+/// The time after which no function makes dead letters for a pause that has ended, with some room: they know of a change
+/// within half a minute, and a message that they had received before may be theirs for ten minutes.
+const QUIET_AFTER: &str = "PT12M";
+
+/// Prints the command for each subscription whose pause ends.
+pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after: &Catalogue) {
+    let goes_on =
+        |name: &SubscriptionName| after.subscription(name).is_some_and(|after| !after.paused);
+    let paused = before.subscriptions().filter(|of| of.paused).map(|of| &of.name);
+    tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
+}
+
+/// Prints the command that replays what was set aside, for each of these subscriptions. Dead letters are counted by their keys, so others of the
+/// subscription are among them.
+pub(crate) async fn tell(
+    stack: Option<&str>,
+    names: impl IntoIterator<Item = &SubscriptionName>,
+    reason: Reason,
+) {
+    for name in names {
+        let count = match stack {
+            Some(stack) => count(stack, name).await,
+            None => Ok(None),
+        };
+        let count = match count {
+            Ok(Some(ListedTotal { count: 0, is_all: true })) => continue,
+            Ok(Some(ListedTotal { count, is_all })) => {
+                let than = if is_all { "at most" } else { "more than" };
+                format!("{than} {}", text::dead_letters(count))
+            }
+            Ok(None) => "dead letters".to_owned(),
+            Err(error) => format!("dead letters (not counted: {error:#})"),
+        };
+        note(format_args!("{name} has {count} of this time; this replays them:"));
+        note(command(stack, name, reason));
+    }
+}
+
+/// The command that replays until nothing more comes.
+fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
+    let stack = stack.map(|stack| format!(" --stack {}", shell::typed(stack))).unwrap_or_default();
+    format!(
+        "  lastmile deadletters replay{stack} --subscription {name} --reason {reason} --until-quiet {QUIET_AFTER}"
+    )
+}
+
+/// The dead letters of a subscription in the container of the stack, by their keys.
+async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
+    let address = Stack::describe(stack).await?.dead_letter_container()?;
+    let bucket = address.strip_prefix("s3://").unwrap_or(&address);
+    let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
+    let letters = DeadLetters::new(DeadLetterContainer::bucket(store::client().await, bucket));
+    let filter = Filter {
+        namespace: Some(name.topic.namespace.clone()),
+        topic: Some(name.topic.topic.clone()),
+        subscription: Some(name.name.clone()),
+        ..Filter::default()
+    };
+    letters.listed_total(&filter).await
+}

@@ -1,0 +1,17 @@
+//! Facts about a dead letter that causes, filters and sums share. Pure.
+
+use delivery::deadletter::stored::StoredDeadLetter;
+
+/// Maximum length of a response that is kept in memory and searched. Blobs of this system hold less.
+pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
+
+/// The time of the decision that the event becomes a dead letter. A blob that was written by others may not say it: then the end of the last
+/// attempt, else its start, else the publication. No later than a date can say, whatever a blob says.
+#[must_use]
+pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
+    let end_of_last =
+        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
+    let times = [letter.decided_ms, end_of_last, letter.last_attempt_ms, letter.published_ms];
+    let latest_ms = u64::try_from(jiff::Timestamp::MAX.as_millisecond()).unwrap_or(u64::MAX);
+    times.into_iter().flatten().next().map(|at_ms| at_ms.min(latest_ms))
+}
