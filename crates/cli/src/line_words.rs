@@ -245,13 +245,11 @@ fn waiting(line: &Line) -> LineWords {
 /// What the words of a hold mean.
 fn held_because(word: &str) -> &'static str {
     match word {
-        "paused" => "the subscription is paused",
         "consent" => "the destination has not consented yet",
         "rate" => "the rate of the destination is used up",
         "concurrency" => "the destination takes no more requests at once",
         "time" => "the invocation had no time left",
         "slow" => "the destination is slow: attempted in the slow lane",
-        "disabled" => "the destination is disabled",
         "retryAfter" => "the destination asked to be left alone",
         _ => "",
     }

@@ -151,8 +151,8 @@ mod tests {
             ),
             (
                 "delivery.held",
-                [("why", "paused"), ("wait_ms", "5000")],
-                "held  paused  the subscription is paused  again in 5 s",
+                [("why", "rate"), ("wait_ms", "5000")],
+                "held  rate  the rate of the destination is used up  again in 5 s",
             ),
         ] {
             let shown = described(name, &[&of[..], &more].concat());

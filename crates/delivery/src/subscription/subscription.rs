@@ -49,7 +49,7 @@ pub struct Subscription {
     pub batch: Option<Batch>,
     /// What happens to failed deliveries.
     pub dead_letter: DeadLetterPolicy,
-    /// Deliveries are held and not attempted.
+    /// Deliveries become dead letters at once and are not attempted.
     pub paused: bool,
     /// Where replies of the destination go; `None` ignores them.
     pub reply: Option<ReplyTo>,

@@ -99,7 +99,7 @@ impl StoredDeadLetter {
     /// True if nothing failed: a person has stopped the delivery.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
-        Reason::named(&self.reason).is_ok_and(Reason::sets_aside)
+        self.reason.parse().is_ok_and(Reason::sets_aside)
     }
 
     /// The event, in the schema that it was published in.
