@@ -3,26 +3,26 @@
 //!
 //! First the plan, complete and counted; then chunks of ten, each written to the ledger before it
 //! is sent and again after. Killed at any time, a job is resumed from its [`ledger`], which names
-//! what is uncertain then. What became of the deliveries is in its [`ends`]. Separate from [`sender`], which knows targets and no ledgers.
+//! what is uncertain then. What became of the deliveries is in its [`ends`]. Separate from
+//! [`sender`], which knows targets and no ledgers, and from [`ReplayPlan`], which is pure.
 //!
 //! Promises: every dead letter of the plan is sent at least once, or has an entry that says why
 //! not. Repeats are within the chunks that a resume names. Does not promise order.
 
 pub mod ends;
 pub(crate) mod ledger_files;
+mod plan;
 pub mod sender;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
-use delivery::deadletter::stored::{StoredDeadLetter, read};
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::deadletter::stored::read;
 use delivery::delivery::replay::Replay;
 use delivery::ports::Clock as _;
-use delivery::subscription::name::NAMELESS;
 use delivery::time::moment;
 use futures::future::{BoxFuture, Either, FutureExt as _, Shared, ready, select};
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
@@ -31,7 +31,6 @@ use uuid::Uuid;
 use self::ends::{EndCounts, Ends};
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
-use crate::facts::decided_ms;
 use crate::ledger::{
     self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
     write_entries, write_plan,
@@ -39,6 +38,7 @@ use crate::ledger::{
 use crate::rate::Rate;
 
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
+pub use self::plan::ReplayPlan;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -72,141 +72,6 @@ pub struct NewJob {
     pub by: Option<String>,
     /// A note of that person.
     pub note: Option<String>,
-}
-
-/// What would be sent, counted exactly.
-#[derive(Debug, Default)]
-pub struct ReplayPlan {
-    letters: Vec<PlanEntry>,
-    /// How many dead letters have no subscription to be sent to, by what is in its place.
-    pub without_subscription: BTreeMap<String, u64>,
-    /// How many dead letters are answers that are no events, and cannot be sent as replies.
-    pub malformed_replies: u64,
-    /// The number of dead letters of each subscription that would be sent.
-    pub subscriptions: BTreeMap<String, u64>,
-}
-
-/// A dead letter of a plan.
-#[derive(Debug)]
-struct PlanEntry {
-    decided_ms: Option<u64>,
-    planned: PlannedReplay,
-    subscription: String,
-    /// The dead letter that it was a replay of.
-    replay_of: Option<Uuid>,
-    is_set_aside: bool,
-}
-
-impl ReplayPlan {
-    /// Adds a dead letter. One that its subscription cannot take is counted, and only planned if it can be
-    /// sent elsewhere: it has none, or is an answer that is no event.
-    pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
-        let name = letter.subscription.to_string();
-        let has_subscription = ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
-            .contains(&letter.subscription.name.as_str());
-        if matches!(target, ReplayTarget::Subscription) {
-            if !has_subscription {
-                *self.without_subscription.entry(name).or_default() += 1;
-                return;
-            }
-            if letter.is_malformed_reply() {
-                self.malformed_replies += 1;
-                return;
-            }
-        }
-        *self.subscriptions.entry(name.clone()).or_default() += 1;
-        self.letters.push(PlanEntry {
-            decided_ms: decided_ms(letter),
-            planned: PlannedReplay { letter: letter.id, key: letter.key.clone() },
-            subscription: name,
-            replay_of: letter.replay.as_ref().map(|replay| replay.letter),
-            is_set_aside: letter.is_set_aside(),
-        });
-    }
-
-    /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
-    /// that a replay has become unless they were `named` or set aside. Returns how many.
-    ///
-    /// # Errors
-    /// A ledger that cannot be read: its job may have sent any of them.
-    pub fn leave_out_replayed(
-        &mut self,
-        replayed: &Replayed,
-        named: bool,
-    ) -> Result<u64, UnreadableLedger> {
-        if let Some(ledger) = replayed.unreadable.first() {
-            return Err(ledger.clone());
-        }
-        Ok(self.retain(|entry| {
-            let is_replayed = replayed.records.contains_key(&entry.planned.letter);
-            (named || entry.is_set_aside || entry.replay_of.is_none()) && !is_replayed
-        }))
-    }
-
-    /// The subscriptions of dead letters that were set aside: of those that a person has stopped.
-    #[must_use]
-    pub fn set_aside(&self) -> BTreeSet<&str> {
-        let set_aside = self.letters.iter().filter(|entry| entry.is_set_aside);
-        set_aside.map(|entry| entry.subscription.as_str()).collect()
-    }
-
-    /// Leaves out what was set aside of subscriptions that are still stopped. Returns how many.
-    pub fn leave_out_stopped(&mut self, is_stopped: impl Fn(&str) -> bool) -> u64 {
-        self.retain(|entry| !(entry.is_set_aside && is_stopped(&entry.subscription)))
-    }
-
-    /// True if each of them is a replay that was set aside again.
-    #[must_use]
-    pub fn are_all_back(&self) -> bool {
-        self.letters.iter().all(|entry| entry.is_set_aside && entry.replay_of.is_some())
-    }
-
-    /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
-    /// be sent twice. Returns how many.
-    pub fn leave_out_older(&mut self) -> u64 {
-        let older: HashSet<Uuid> = self.letters.iter().filter_map(|it| it.replay_of).collect();
-        self.retain(|entry| !older.contains(&entry.planned.letter))
-    }
-
-    fn retain(&mut self, is_kept: impl Fn(&PlanEntry) -> bool) -> u64 {
-        let before = self.letters.len();
-        self.letters.retain(is_kept);
-        self.subscriptions.clear();
-        for entry in &self.letters {
-            *self.subscriptions.entry(entry.subscription.clone()).or_default() += 1;
-        }
-        (before - self.letters.len()) as u64
-    }
-
-    /// The key of one of its dead letters.
-    #[must_use]
-    pub fn any_key(&self) -> Option<&str> {
-        self.letters.first().map(|entry| entry.planned.key.as_str())
-    }
-
-    /// The number of dead letters that would be sent.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.letters.len()
-    }
-
-    /// True if nothing would be sent.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
-    }
-
-    /// The ids of the dead letters that would be sent.
-    #[must_use]
-    pub fn ids(&self) -> Vec<Uuid> {
-        self.letters.iter().map(|entry| entry.planned.letter).collect()
-    }
-
-    /// In the order of sending: the oldest decision first.
-    fn ordered(mut self) -> Vec<PlannedReplay> {
-        self.letters.sort_by_key(|entry| (entry.decided_ms, entry.planned.letter));
-        self.letters.into_iter().map(|entry| entry.planned).collect()
-    }
 }
 
 /// The default name of a job: the time it starts, as part of a key.
@@ -556,12 +421,9 @@ fn until_failed<'a, T: 'a, F: Future<Output = anyhow::Result<T>> + 'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::sync::Mutex;
 
     use super::*;
-    use crate::ledger::ReplayRecord;
-    use crate::samples::letter;
 
     #[tokio::test]
     async fn after_a_chunk_has_failed_none_begins() {
@@ -574,85 +436,5 @@ mod tests {
         };
         let results: Vec<_> = until_failed(stream::iter(1..9).map(chunk), &stop).collect().await;
         assert_eq!((results.len(), &begun.lock().unwrap()[..]), (2, &[1, 2][..]));
-    }
-
-    #[test]
-    fn a_plan_is_ordered_from_the_oldest_to_the_newest_and_counts_what_has_no_subscription() {
-        let mut plan = ReplayPlan::default();
-        for number in [3, 1, 2] {
-            plan.add(&letter(number), &ReplayTarget::Subscription);
-        }
-        let without_subscription = StoredDeadLetter {
-            subscription: "shop/orders/_malformed".parse().unwrap(),
-            ..letter(4)
-        };
-        plan.add(&without_subscription, &ReplayTarget::Subscription);
-        assert_eq!((plan.len(), plan.without_subscription["shop/orders/_malformed"]), (3, 1));
-        plan.add(&without_subscription, &ReplayTarget::Topic("a/b".parse().unwrap()));
-        let order: Vec<u128> =
-            plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
-        assert_eq!(order, [1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn what_was_replayed_is_left_out_and_of_a_letter_and_its_replay_only_the_newer_is_sent() {
-        let replay = |of| Replay::new("j", Uuid::from_u128(of));
-        let again = |number, of| StoredDeadLetter { replay: replay(of), ..letter(number) };
-        let plan = || {
-            let mut plan = ReplayPlan::default();
-            for letter in [letter(1), letter(2), again(3, 1), again(4, 3)] {
-                plan.add(&letter, &ReplayTarget::Subscription);
-            }
-            plan
-        };
-        let entry = LedgerEntry {
-            letter: Uuid::from_u128(1),
-            delivery: Uuid::from_u128(3),
-            state: ReplayState::Sent,
-            at: String::new(),
-            problem: None,
-        };
-        let records = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
-        let replayed = Replayed { records, unreadable: Vec::new() };
-        let mut by_default = plan();
-        assert_eq!(by_default.leave_out_replayed(&replayed, false), Ok(3));
-        assert_eq!(by_default.ids(), [Uuid::from_u128(2)]);
-        // One that is named is a dead letter like any other until it was replayed itself.
-        let mut named = plan();
-        assert_eq!(named.leave_out_replayed(&replayed, true), Ok(1));
-        assert_eq!(named.ids(), [2, 3, 4].map(Uuid::from_u128));
-        assert_eq!(by_default.subscriptions["shop/orders/billing"], 1);
-        let mut again = plan();
-        assert_eq!(again.leave_out_older(), 2);
-        assert_eq!(again.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
-    }
-
-    #[test]
-    fn what_was_set_aside_again_is_sent_again_unless_its_subscription_is_still_stopped() {
-        let mut first = letter(1);
-        first.reason = "Paused".to_owned();
-        let mut back = letter(2);
-        back.reason = "DestinationDisabled".to_owned();
-        back.replay = Replay::new("j", first.id);
-        let mut plan = ReplayPlan::default();
-        for letter in [&first, &back, &letter(3)] {
-            plan.add(letter, &ReplayTarget::Subscription);
-        }
-        assert_eq!(plan.set_aside(), BTreeSet::from(["shop/orders/billing"]));
-        let entry = LedgerEntry {
-            letter: first.id,
-            delivery: Uuid::from_u128(9),
-            state: ReplayState::Sent,
-            at: moment::rfc3339(7),
-            problem: None,
-        };
-        let records = HashMap::from([(first.id, ReplayRecord { job: "j".into(), entry })]);
-        let replayed = Replayed { records, unreadable: Vec::new() };
-        assert_eq!(plan.leave_out_replayed(&replayed, false), Ok(1));
-        assert_eq!(plan.ids(), [back.id, letter(3).id]);
-        assert!(!plan.are_all_back());
-        assert_eq!(plan.leave_out_stopped(|_| false), 0);
-        assert_eq!(plan.leave_out_stopped(|name| name == "shop/orders/billing"), 1);
-        assert_eq!(plan.ids(), [letter(3).id]);
     }
 }
