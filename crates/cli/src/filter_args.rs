@@ -5,6 +5,7 @@
 use adapters::machine::Machine;
 use deadletters::cause::CausePrefix;
 use deadletters::filter::{Filter, Pattern, SearchText, StatusRange, TimeBound};
+use deadletters::state::{LetterState, WantedState};
 use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
@@ -31,6 +32,9 @@ pub(crate) struct FilterArgs {
     /// Decided before this time
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
+    /// In this state: open (the default), replaying, delivered, dead-again, dismissed, or all; can be repeated
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<WantedState>,
     /// With this cause, by its id or the beginning of it, as `why` prints it; can be repeated
     #[arg(long, value_name = "ID")]
     cause: Vec<CausePrefix>,
@@ -65,7 +69,7 @@ impl FilterArgs {
     /// Whether nothing is filtered.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
-        let Self { status, event_type, source, id, destination, cause, .. } = self;
+        let Self { status, event_type, source, id, destination, cause, state, .. } = self;
         [namespace, topic, subscription].into_iter().all(Option::is_none)
             && since.is_none()
             && until.is_none()
@@ -73,12 +77,22 @@ impl FilterArgs {
             && outcome.is_empty()
             && status.is_empty()
             && cause.is_empty()
+            && state.is_empty()
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
-    /// The filter of these options; "how long ago" counts from now.
+    /// The filter of these options, by default for what is open; "how long ago" counts from now.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
+        self.filter_in(LetterState::Open)
+    }
+
+    /// The same, by default for this state.
+    pub(crate) fn filter_in(self, state: LetterState) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
+        let any = |wanted: Vec<WantedState>| match wanted.is_empty() {
+            true => vec![WantedState::Only(state)],
+            false => wanted,
+        };
         let mut filter = Filter {
             since_ms: self.since.map(|since| since.ms(now_ms)),
             until_ms: self.until.map(|until| until.ms(now_ms)),
@@ -91,6 +105,7 @@ impl FilterArgs {
             destinations: self.destination,
             search: self.search,
             causes: self.cause,
+            wanted_states: any(self.state),
             ..Filter::default()
         };
         if let (Some(since_ms), Some(until_ms)) = (filter.since_ms, filter.until_ms)

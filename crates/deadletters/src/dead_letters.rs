@@ -7,8 +7,10 @@ use adapters::machine::Machine;
 use adapters::storage::{Entry, ListRequest};
 use delivery::deadletter::stored::{StoredDeadLetter, read};
 use delivery::ports::Clock as _;
+use delivery::subscription::name::SubscriptionName;
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
+use uuid::Uuid;
 
 use crate::cause::{Cause, Causes};
 use crate::container::DeadLetterContainer;
@@ -91,7 +93,7 @@ impl DeadLetters {
                 let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
                 let matching =
                     letters.into_iter().flatten().filter(|letter| filter.matches(letter));
-                found.extend(matching.filter(|letter| seen.insert(letter.id)));
+                found.extend(matching.filter(|letter| seen.insert(identity(letter))));
             }
         }
         // Blobs come by their hour and when they were written; only the content tells the decision.
@@ -110,10 +112,9 @@ impl DeadLetters {
         let read = self.blobs(filter).map_ok(move |blob| async move { self.read(&blob).await });
         let letters =
             read.try_buffered(READS_AT_ONCE).map_ok(|letters| stream::iter(letters).map(Ok));
-        let once = letters
-            .try_flatten()
-            // A delivery that was duplicated further up may have left two blobs with one GUID.
-            .try_filter(move |letter| ready(filter.matches(letter) && seen.insert(letter.id)));
+        let once = letters.try_flatten().try_filter(move |letter| {
+            ready(filter.matches(letter) && seen.insert(identity(letter)))
+        });
         Box::pin(once)
     }
 
@@ -142,7 +143,9 @@ impl DeadLetters {
         let mut count = 0;
         for _ in 0..COUNTED_PAGES_MAX {
             let page = self.container.page(&request).await?;
-            let letters = page.entries.iter().filter(|it| hour_of_key(&it.key, &root).is_some());
+            let letters = page.entries.iter().filter(|it| {
+                hour_of_key(&it.key, &root).is_some() && filter.may_match_key(&it.key)
+            });
             count += letters.count() as u64;
             request.page_token = page.next;
             if request.page_token.is_none() {
@@ -245,6 +248,12 @@ impl DeadLetters {
         }
         Ok(causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms())))
     }
+}
+
+/// What counts once. A delivery that was duplicated further up may have left two blobs with one GUID; what
+/// is in the folder of another subscription is another dead letter, whatever its name.
+pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
+    (letter.subscription.clone(), letter.id)
 }
 
 pub(crate) fn sort_newest_first(letters: &mut [StoredDeadLetter]) {

@@ -1,9 +1,8 @@
 //! Which dead letters match. Pure.
 //!
-//! Separate because every verb filters in the same way, and because names and times alone decide
-//! which folders have to be read.
+//! Separate because every verb filters in the same way, and because names, times and states alone
+//! decide which folders and blobs have to be read.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -19,7 +18,8 @@ use uuid::Uuid;
 
 use crate::cause::{CausePrefix, cause_id};
 use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
-use crate::key::NAME_FOLDERS;
+use crate::key::{NAME_FOLDERS, file_stem};
+use crate::state::{LetterState, LetterStates, WantedState};
 
 /// Which dead letters match: any value of a field, and all fields that have one.
 #[derive(Debug, Clone, Default)]
@@ -52,8 +52,10 @@ pub struct Filter {
     pub causes: Vec<CausePrefix>,
     /// A text in what lists show of it, or in its last response.
     pub search: Option<SearchText>,
-    /// None of these.
-    pub except: Arc<HashSet<Uuid>>,
+    /// The state; any of them.
+    pub wanted_states: Vec<WantedState>,
+    /// The states of all dead letters of the container.
+    pub states: Arc<LetterStates>,
 }
 
 impl Filter {
@@ -67,14 +69,14 @@ impl Filter {
         let is_like = |pattern: &Pattern, text: &Option<String>| {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
-        let id = letter.id.to_string();
+        let own_ids = [letter.id, letter.delivery_id()].map(|id| id.to_string());
         // Its sink has failed as well, if there is one.
         let failure = letter.failure();
         let outcomes =
             [(letter.outcome.as_deref(), letter.status), (failure.outcome, failure.status)];
         let statuses = [letter.status, failure.status];
         let destinations = [letter.destination.as_deref(), failure.destination];
-        !self.except.contains(&letter.id)
+        self.has_wanted_state(letter.id)
             && named(&self.namespace, &name.topic.namespace)
             && named(&self.topic, &name.topic.topic)
             && named(&self.subscription, &name.name)
@@ -86,10 +88,38 @@ impl Filter {
             && any(&self.statuses, |of| statuses.iter().flatten().any(|it| of.0.contains(it)))
             && any(&self.types, |of| is_like(of, &letter.event_type))
             && any(&self.sources, |of| is_like(of, &letter.source))
-            && any(&self.ids, |of| is_like(of, &letter.event_id) || of.matches(&id))
+            && any(&self.ids, |of| {
+                is_like(of, &letter.event_id) || own_ids.iter().any(|id| of.matches(id))
+            })
             && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
             && (self.causes.is_empty() || self.matches_cause(letter))
+    }
+
+    /// Whether the state of this dead letter is wanted.
+    #[must_use]
+    pub fn has_wanted_state(&self, letter: Uuid) -> bool {
+        any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
+    }
+
+    /// Whether dead letters of every state match: then it does not matter what the ledgers say.
+    #[must_use]
+    pub fn is_of_any_state(&self) -> bool {
+        let states = LetterState::ALL;
+        states.iter().all(|state| any(&self.wanted_states, |wanted| wanted.is_of(*state)))
+    }
+
+    /// The same filter for every state.
+    #[must_use]
+    pub fn of_any_state(self) -> Self {
+        Self { wanted_states: Vec::new(), ..self }
+    }
+
+    /// Whether the blob of this key may hold a matching dead letter, as far as its name tells: that of a blob with
+    /// one dead letter is the id, and the states of those in a shared blob are those of other ids.
+    pub(crate) fn may_match_key(&self, key: &str) -> bool {
+        let id = file_stem(key).parse();
+        id.map_or(true, |id: Uuid| !self.states.is_known(id) || self.has_wanted_state(id))
     }
 
     fn matches_cause(&self, letter: &StoredDeadLetter) -> bool {
@@ -137,7 +167,7 @@ impl Filter {
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
         let is_text = self.search.is_some() || texts.iter().any(|patterns| !patterns.is_empty());
-        times || results || is_text || !self.causes.is_empty() || !self.except.is_empty()
+        times || results || is_text || !self.causes.is_empty()
     }
 }
 
@@ -230,7 +260,7 @@ impl SearchText {
         ];
         texts.into_iter().flatten().any(|text| self.is_in(text))
             || self.is_in(&letter.subscription.to_string())
-            || self.is_in(&letter.id.to_string())
+            || [letter.id, letter.delivery_id()].iter().any(|id| self.is_in(&id.to_string()))
     }
 
     fn is_in(&self, text: &str) -> bool {

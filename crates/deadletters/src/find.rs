@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use adapters::storage::Entry;
 use delivery::deadletter::stored::StoredDeadLetter;
-use delivery::subscription::name::TopicName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
-use crate::dead_letters::{DeadLetters, READS_AT_ONCE, sort_newest_first};
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity, sort_newest_first};
 use crate::filter::Filter;
 use crate::key::file_stem;
 
@@ -20,6 +20,9 @@ const ID_PREFIX_MIN: usize = 8;
 
 /// No key names an event, so blobs of its topic are read for others of the same one: the newest, and so many.
 pub const SAME_EVENT_READS_MAX: usize = 1_000;
+
+/// Dead letters that were found, each once.
+type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
 
 /// The other dead letters of an event.
 #[derive(Debug, Default)]
@@ -36,12 +39,14 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read, or there is no blob of a given key.
     pub async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        let mut found: HashMap<Uuid, StoredDeadLetter> = HashMap::new();
+        let mut found = Found::new();
         let mut missing: HashSet<&str> = HashSet::new();
         for wanted in wanted {
             match self.as_key(wanted) {
-                Some(key) => found
-                    .extend(self.of_key(&key).await?.into_iter().map(|letter| (letter.id, letter))),
+                Some(key) => {
+                    let letters = self.of_key(&key).await?.into_iter();
+                    found.extend(letters.map(|letter| (identity(&letter), letter)));
+                }
                 None => _ = missing.insert(wanted),
             }
         }
@@ -71,12 +76,12 @@ impl DeadLetters {
         let is_whole = blobs.len() <= SAME_EVENT_READS_MAX;
         let reads = stream::iter(&blobs).take(SAME_EVENT_READS_MAX).map(|blob| self.read(blob));
         let read: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;
-        let mut seen = HashSet::from([letter.id]);
+        let mut seen = HashSet::from([identity(letter)]);
         let mut letters: Vec<StoredDeadLetter> = read.into_iter().flatten().collect();
         letters.retain(|other| {
             let is_same =
                 other.event_id.as_ref() == Some(event_id) && other.source == letter.source;
-            is_same && seen.insert(other.id)
+            is_same && seen.insert(identity(other))
         });
         sort_newest_first(&mut letters);
         Ok(SameEvent { letters, is_whole })
@@ -86,7 +91,7 @@ impl DeadLetters {
     async fn find_by_name(
         &self,
         missing: &mut HashSet<&str>,
-        found: &mut HashMap<Uuid, StoredDeadLetter>,
+        found: &mut Found,
     ) -> anyhow::Result<()> {
         let all = Filter::default();
         let mut blobs = std::pin::pin!(self.blobs(&all));
@@ -98,7 +103,7 @@ impl DeadLetters {
             };
             named.insert(*wanted);
             for letter in self.read(&blob).await? {
-                found.entry(letter.id).or_insert(letter);
+                found.entry(identity(&letter)).or_insert(letter);
             }
         }
         missing.retain(|wanted| !named.contains(wanted));
@@ -106,18 +111,15 @@ impl DeadLetters {
     }
 
     /// Reads everything: for dead letters that share a blob, and for ids of events.
-    async fn find_inside(
-        &self,
-        missing: &HashSet<&str>,
-        found: &mut HashMap<Uuid, StoredDeadLetter>,
-    ) -> anyhow::Result<()> {
+    async fn find_inside(&self, missing: &HashSet<&str>, found: &mut Found) -> anyhow::Result<()> {
         let all = Filter::default();
         let mut letters = self.all(&all);
         while let Some(letter) = letters.try_next().await? {
-            let id = letter.id.to_string();
             let of_event = letter.event_id.as_deref().is_some_and(|event| missing.contains(event));
-            if of_event || missing.iter().any(|wanted| matches_id(wanted, &id)) {
-                found.entry(letter.id).or_insert(letter);
+            let ids = [letter.id, letter.delivery_id()].map(|id| id.to_string());
+            let is_of = |wanted: &&str| ids.iter().any(|id| matches_id(wanted, id));
+            if of_event || missing.iter().any(is_of) {
+                found.entry(identity(&letter)).or_insert(letter);
             }
         }
         Ok(())

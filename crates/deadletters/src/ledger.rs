@@ -3,7 +3,8 @@
 //!
 //! In `_replays/<job>/`, beside the dead letters: `plan.ndjson` (a header, then every dead letter
 //! in the order of sending), `<n>.ndjson` per chunk of ten, written before sending (`intent`) and
-//! again after it, and `done.ndjson` with all entries once every dead letter is finished. A chunk
+//! again after it, and `done.ndjson` with the header and all entries once every dead letter is
+//! finished, written again with the ends once every delivery has ended. A chunk
 //! with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
 //! sends it again, unless `--skip-uncertain` is given; the delivery id is a function of job and
 //! dead letter, so a receiver can recognize a repeat.
@@ -17,10 +18,12 @@ use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::time::duration::DAY_MS;
 use delivery::time::moment;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
 use crate::rate::Rate;
+use crate::state::LetterState;
 
 /// The dead letters of a chunk: what SQS takes in one call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
@@ -29,6 +32,8 @@ pub(crate) const CHUNK: usize = 10;
 const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
 /// The version that is written.
 pub(crate) const VERSION: u32 = 1;
+/// The target of a job that sends each dead letter to its own subscription.
+pub(crate) const SUBSCRIPTION: &str = "subscription";
 
 /// What a job is: the first line of its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,9 +128,18 @@ pub struct LedgerEntry {
     /// Why it was not sent, or why that is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// How its delivery ended, if that is known; in no chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ReplayOutcome>,
 }
 
 impl LedgerEntry {
+    /// Whether it was sent, and its end is not to be expected any more.
+    #[must_use]
+    pub fn is_end_unknown(&self, now_ms: u64) -> bool {
+        self.state == ReplayState::Sent && self.is_overdue(now_ms)
+    }
+
     /// Whether its delivery, if it was sent, would have ended by now.
     fn is_overdue(&self, now_ms: u64) -> bool {
         let sent_ms = moment::parse(&self.at);
@@ -156,6 +170,7 @@ pub(crate) fn start_chunk(
             state,
             at: at.clone(),
             problem: None,
+            end: None,
         };
         match existing {
             Some(entry) if entry.state.is_final() => entry.clone(),
@@ -222,8 +237,8 @@ impl ReplayCounts {
     }
 }
 
-/// The ends of a job, by the dead letter that was replayed.
-pub type Ends = HashMap<Uuid, StoredReplayEnd>;
+/// How the deliveries of a job ended, by the dead letter that was replayed.
+pub type Ends = HashMap<Uuid, ReplayOutcome>;
 
 /// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
 /// that every delivery has, its dead letter within the 14 days of its own delivery to a sink, refused by
@@ -241,18 +256,6 @@ pub enum ReplayEndState {
     Unknown,
     /// It has ended.
     Ended(StoredReplayEnd),
-}
-
-impl ReplayEndState {
-    /// What is known of an entry's delivery, whose end is this, in a job that records ends.
-    #[must_use]
-    pub fn of(entry: &LedgerEntry, end: Option<StoredReplayEnd>, now_ms: u64) -> Self {
-        match end {
-            Some(end) => Self::Ended(end),
-            None if entry.is_overdue(now_ms) => Self::Unknown,
-            None => Self::UnderWay,
-        }
-    }
 }
 
 /// How many deliveries of a job ended how.
@@ -280,7 +283,7 @@ impl EndCounts {
     ) -> Self {
         let mut counts = Self::default();
         for entry in entries {
-            *match (ends.get(&entry.letter).map(|end| end.state), entry.state) {
+            *match (ends.get(&entry.letter), entry.state) {
                 (Some(ReplayOutcome::Delivered), _) => &mut counts.delivered,
                 (Some(ReplayOutcome::DeadAgain), _) => &mut counts.dead_again,
                 (Some(ReplayOutcome::Dropped), _) => &mut counts.dropped,
@@ -332,6 +335,31 @@ pub struct ReplayRecord {
     pub job: String,
     /// Its entry in the ledger of that job.
     pub entry: LedgerEntry,
+    /// What tells the end of its delivery.
+    pub ending: Ending,
+}
+
+/// What tells the ends of the deliveries of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// They are recorded beside the ledger.
+    Recorded,
+    /// Each ends when its topic or URL accepts it.
+    Accepted,
+    /// Nothing.
+    Untold,
+}
+
+impl Ending {
+    /// That of a job.
+    #[must_use]
+    pub(crate) fn of(header: &JobHeader) -> Self {
+        match header.to == SUBSCRIPTION {
+            _ if header.results => Self::Recorded,
+            true => Self::Untold,
+            false => Self::Accepted,
+        }
+    }
 }
 
 impl ReplayRecord {
@@ -340,20 +368,48 @@ impl ReplayRecord {
     pub fn is_uncertain(&self) -> bool {
         self.entry.state == ReplayState::Intent
     }
+
+    /// The state that this replay gives its dead letter.
+    #[must_use]
+    pub(crate) fn letter_state(&self, now_ms: u64) -> LetterState {
+        match (self.entry.end, self.ending) {
+            (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
+            (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
+            // No new dead letter holds the event: this one is still the one to look at.
+            (Some(ReplayOutcome::Dropped), _) => LetterState::Open,
+            (None, Ending::Accepted) if !self.is_uncertain() => LetterState::Delivered,
+            (None, _) if self.entry.is_overdue(now_ms) => LetterState::Open,
+            (None, _) => LetterState::Replaying,
+        }
+    }
+
+    /// What is known of the end of its delivery, whose record is this.
+    #[must_use]
+    pub(crate) fn end_state(&self, end: Option<StoredReplayEnd>, now_ms: u64) -> ReplayEndState {
+        match (end, self.ending) {
+            (Some(end), _) => ReplayEndState::Ended(end),
+            (None, Ending::Recorded) if !self.is_uncertain() => {
+                if self.entry.is_overdue(now_ms) {
+                    ReplayEndState::Unknown
+                } else {
+                    ReplayEndState::UnderWay
+                }
+            }
+            (None, _) => ReplayEndState::NotRecorded,
+        }
+    }
 }
 
 /// Keeps the entry that counts for a dead letter: `sent` before `intent`, then the newest.
-pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, job: &str, entry: LedgerEntry) {
-    if !matches!(entry.state, ReplayState::Sent | ReplayState::Intent) {
+pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
+    if !matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent) {
         return;
     }
     // Times in UTC with equally many digits sort as text.
-    let rank = |entry: &LedgerEntry| (entry.state == ReplayState::Sent, entry.at.clone());
-    match known.get(&entry.letter) {
-        Some(other) if rank(&other.entry) >= rank(&entry) => {}
-        Some(_) | None => {
-            known.insert(entry.letter, ReplayRecord { job: job.to_owned(), entry });
-        }
+    let rank = |of: &ReplayRecord| (!of.is_uncertain(), of.entry.at.clone());
+    match known.get(&record.entry.letter) {
+        Some(other) if rank(other) >= rank(&record) => {}
+        Some(_) | None => _ = known.insert(record.entry.letter, record),
     }
 }
 
@@ -369,6 +425,24 @@ pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> 
 /// # Errors
 /// When it is not a plan of this version, or not all of it is there.
 pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>), String> {
+    read_with_header(bytes)
+}
+
+/// The text of a job that is done.
+pub(crate) fn write_done(header: &JobHeader, entries: &[LedgerEntry]) -> Vec<u8> {
+    [json_line(header).into_bytes(), write_entries(entries)].concat()
+}
+
+/// Reads a job that is done.
+///
+/// # Errors
+/// When it is not of this version, or not all of it is there.
+pub(crate) fn read_done(bytes: &[u8]) -> Result<(JobHeader, Vec<LedgerEntry>), String> {
+    read_with_header(bytes)
+}
+
+/// Reads a header, and a line for each of its dead letters.
+fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec<T>), String> {
     let mut lines = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.lines();
     let header = lines.next().unwrap_or_default();
     // The version first: a newer header may have other members.
@@ -377,14 +451,14 @@ pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>),
         return Err(format!("it has version {v}, and this program reads version {VERSION} only"));
     }
     let header: JobHeader = serde_json::from_str(header).map_err(|error| error.to_string())?;
-    let plan = lines
+    let letters = lines
         .map(serde_json::from_str)
-        .collect::<Result<Vec<PlannedReplay>, _>>()
+        .collect::<Result<Vec<T>, _>>()
         .map_err(|error| error.to_string())?;
-    if plan.len() != header.letters {
-        return Err(format!("it has {} dead letters instead of {}", plan.len(), header.letters));
+    if letters.len() != header.letters {
+        return Err(format!("it has {} dead letters instead of {}", letters.len(), header.letters));
     }
-    Ok((header, plan))
+    Ok((header, letters))
 }
 
 /// The text of a chunk.
@@ -435,6 +509,35 @@ mod tests {
             state,
             at: moment::rfc3339(7),
             problem: None,
+            end: None,
+        }
+    }
+
+    fn record(job: &str, entry: LedgerEntry) -> ReplayRecord {
+        ReplayRecord { job: job.to_owned(), entry, ending: Ending::Recorded }
+    }
+
+    #[test]
+    fn the_end_of_a_replay_is_the_state_of_its_dead_letter() {
+        use LetterState::{DeadAgain, Delivered, Open, Replaying};
+        use ReplayState::{Intent, Sent};
+        let late = 8 + UNKNOWN_AFTER_MS;
+        for (ending, state, end, now_ms, of_letter) in [
+            (Ending::Recorded, Sent, Some(ReplayOutcome::Delivered), 8, Delivered),
+            (Ending::Recorded, Sent, Some(ReplayOutcome::DeadAgain), 8, DeadAgain),
+            (Ending::Recorded, Sent, Some(ReplayOutcome::Dropped), 8, Open),
+            (Ending::Recorded, Sent, None, 8, Replaying),
+            (Ending::Recorded, Sent, None, late, Open),
+            (Ending::Recorded, Intent, None, 8, Replaying),
+            (Ending::Recorded, Intent, Some(ReplayOutcome::Delivered), 8, Delivered),
+            (Ending::Accepted, Sent, None, late, Delivered),
+            (Ending::Accepted, Intent, None, 8, Replaying),
+            (Ending::Untold, Sent, None, 8, Replaying),
+            (Ending::Untold, Sent, None, late, Open),
+        ] {
+            let entry = LedgerEntry { end, ..entry(1, state) };
+            let record = ReplayRecord { ending, ..record("j", entry) };
+            assert_eq!(record.letter_state(now_ms), of_letter, "{record:?} {now_ms}");
         }
     }
 
@@ -464,6 +567,10 @@ mod tests {
             LedgerEntry { problem: Some("no".to_owned()), ..entry(2, ReplayState::Refused) },
         ];
         assert_eq!(read_entries(&write_entries(&entries)), Ok(entries.to_vec()));
+        let ended =
+            entries.map(|entry| LedgerEntry { end: Some(ReplayOutcome::DeadAgain), ..entry });
+        let header = read_plan(&text).unwrap().0;
+        assert_eq!(read_done(&write_done(&header, &ended)), Ok((header, ended.to_vec())));
     }
 
     #[test]
@@ -510,18 +617,18 @@ mod tests {
         );
         let end = StoredReplayEnd::read(end.as_bytes()).unwrap();
         let entries = [sent, ended, entry(3, ReplayState::Refused)];
-        let ends = Ends::from([(end.letter, end.clone())]);
+        let ends = Ends::from([(end.letter, end.state)]);
         let at = |now_ms| {
             let EndCounts { delivered, under_way, unknown, .. } =
                 EndCounts::of(&entries, &ends, now_ms);
-            let state = ReplayEndState::of(&entries[0], None, now_ms);
+            let state = record("j", entries[0].clone()).end_state(None, now_ms);
             ((delivered, under_way, unknown), state)
         };
         // The entries were sent in millisecond 7.
         assert_eq!(at(7 + UNKNOWN_AFTER_MS), ((1, 1, 0), ReplayEndState::UnderWay));
         assert_eq!(at(8 + UNKNOWN_AFTER_MS), ((1, 0, 1), ReplayEndState::Unknown));
         // One that comes later still counts.
-        let late = ReplayEndState::of(&entries[1], Some(end.clone()), u64::MAX);
+        let late = record("j", entries[1].clone()).end_state(Some(end.clone()), u64::MAX);
         assert_eq!(late, ReplayEndState::Ended(end));
     }
 
@@ -534,7 +641,7 @@ mod tests {
             ("c", ReplayState::Intent),
             ("d", ReplayState::Refused),
         ] {
-            keep_latest(&mut known, job, entry(1, state));
+            keep_latest(&mut known, record(job, entry(1, state)));
         }
         assert_eq!(known[&Uuid::from_u128(1)].job, "b");
         assert_eq!(

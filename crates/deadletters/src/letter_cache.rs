@@ -16,12 +16,11 @@ use adapters::machine::Machine;
 use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
-use uuid::Uuid;
 
-use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity};
 use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
 use crate::filter::Filter;
-use crate::replay::Replayed;
+use crate::state::LetterStates;
 
 /// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;
@@ -31,11 +30,11 @@ const KEYS_MAX: usize = 200_000;
 /// Dead letters as they were at one time.
 #[derive(Default)]
 pub struct LetterCache {
-    /// Newest first, each once, without those that are dismissed; without event and headers, and of the
-    /// history only the last attempt.
+    /// Newest first, each once, in whatever state; without event and headers, and of the history only the
+    /// last attempt.
     pub letters: Vec<Arc<StoredDeadLetter>>,
-    /// Those of them that were replayed.
-    pub replayed: Replayed,
+    /// Their states.
+    pub states: Arc<LetterStates>,
     /// Whether there are more dead letters than a cache holds; roughly the oldest are missing.
     pub is_truncated: bool,
     /// When reading them was finished.
@@ -47,14 +46,16 @@ pub struct LetterCache {
 }
 
 impl LetterCache {
-    /// The dead letters, also dismissed ones.
-    pub fn with_dismissed(&self) -> impl Iterator<Item = &Arc<StoredDeadLetter>> {
-        self.blobs.values().flatten()
+    /// Those that match the filter, newest first.
+    #[must_use]
+    pub fn matching(&self, filter: &Filter) -> Vec<&StoredDeadLetter> {
+        let filter = Filter { states: Arc::clone(&self.states), ..filter.clone() };
+        self.letters.iter().map(Arc::as_ref).filter(|letter| filter.matches(letter)).collect()
     }
 }
 
 impl DeadLetters {
-    /// The matching dead letters. Blobs that `before` holds are not read again; it has to come from
+    /// The dead letters that match in whatever state. Blobs that `before` holds are not read again; it has to come from
     /// the same filter, whose time range alone may have moved with the clock. If the new range may
     /// match more than the old one, everything is read again.
     ///
@@ -65,7 +66,7 @@ impl DeadLetters {
         filter: &Filter,
         before: Option<&LetterCache>,
     ) -> anyhow::Result<LetterCache> {
-        let dismissed = self.dismissed().await?;
+        let filter = &filter.clone().of_any_state();
         let range_ms = (filter.since_ms, filter.until_ms);
         let before = before
             // `None`, no limit, is less than any time, so the first range is the wider one.
@@ -91,19 +92,19 @@ impl DeadLetters {
                 break;
             }
             // Again, because known blobs were filtered by a range that may have begun earlier.
-            let matching =
-                found.iter().filter(|letter| filter.matches(letter) && seen.insert(letter.id));
-            letters.extend(matching.filter(|letter| !dismissed.contains(&letter.id)).cloned());
+            let matching = found
+                .iter()
+                .filter(|letter| filter.matches(letter) && seen.insert(identity(letter)));
+            letters.extend(matching.cloned());
             empty += usize::from(found.is_empty());
             if !found.is_empty() || empty <= KEYS_MAX {
                 kept.insert(key, found);
             }
         }
         letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
-        let ids: Vec<Uuid> = letters.iter().map(|letter| letter.id).collect();
-        let replayed = self.replayed(Some(&ids)).await?;
+        let states = Arc::new(self.states().await?);
         let read_ms = Machine.now_ms();
-        Ok(LetterCache { letters, replayed, is_truncated, read_ms, blobs: kept, range_ms })
+        Ok(LetterCache { letters, states, is_truncated, read_ms, blobs: kept, range_ms })
     }
 }
 
@@ -127,6 +128,8 @@ fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
     use crate::cause::Causes;
     use crate::container::DeadLetterContainer;

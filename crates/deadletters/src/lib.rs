@@ -5,7 +5,8 @@
 //! blobs and counts the requests, `walk` finds the newest hours without listing everything,
 //! [`filter`] decides which dead letters match, [`cause`] and [`stats`] sum them up, [`replay`]
 //! sends them again and keeps its [`ledger`] beside them, [`letter_cache`] keeps in memory what was
-//! read, [`dismissed`] what nothing is to be done about. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
+//! read, [`dismissed`] what nothing is to be done about, and [`state`] says of each what became of it. Pure:
+//! `key`, `filter`, `cause`, `stats`, `ledger`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -27,6 +28,7 @@ mod rate;
 pub mod replay;
 #[cfg(test)]
 mod samples;
+pub mod state;
 pub mod stats;
 mod walk;
 

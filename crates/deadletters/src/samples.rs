@@ -16,6 +16,7 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
     };
     StoredDeadLetter {
         id,
+        stated_id: Some(id),
         key: format!("shop/orders/billing/2026/11/20/7/{id}.json"),
         subscription: "shop/orders/billing".parse().unwrap(),
         reason: "MaxDeliveryAttemptsExceeded".to_owned(),

@@ -1,8 +1,8 @@
 //! Records how replayed deliveries ended, beside the ledgers of their jobs.
 //!
 //! A delivery that is dead again ends with its dead letter, which this function has just stored; of one that was
-//! delivered or dropped, dispatch sends a small message. The end is one object in the deployment's container, and
-//! the first that is written counts.
+//! delivered or dropped, dispatch sends a small message. The end is one object in the deployment's container. Of a
+//! delivery that was duplicated there may be two; then it was delivered if one of them says so.
 //!
 //! Separate because an end is a report and no dead letter: it never goes to the last resort and never holds up
 //! one. What cannot be written for a day is given up with a log line, and its job shows it as still under way.
@@ -79,7 +79,7 @@ pub(crate) async fn record_end(
     record: &Record,
     end: &ReplayEnd,
 ) -> bool {
-    let key = end.replay.end_key(&container.prefix);
+    let key = end.key(&container.prefix);
     let Err(error) = ports.blobs().put(&container.bucket, &key, end.bytes(), None).await else {
         telemetry::replay_ended(end);
         return true;

@@ -41,11 +41,12 @@ pub(super) async fn answer(
     // The filters of the list that a person came from.
     let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
     let letter = find(&app, &id).await?;
-    let replayed = app.letters.replayed(Some(&[letter.id])).await.map_err(PageError::storage)?;
+    let states = app.letters.states().await.map_err(PageError::storage)?;
+    let replayed = states.replay_of(letter.id);
     let cache = app.caches.held(&query);
     let place = cache.as_deref().and_then(|cache| ListPlace::of(letter.id, &filter, cache));
     let others = cache.as_deref().map(|cache| related(&letter, cache));
-    let links = letter_links::of(&app, &letter, replayed.get(&letter.id)).await?;
+    let links = letter_links::of(&app, &letter, &states).await?;
     let shown = ShownLetter {
         letter: &letter,
         query: &query,
@@ -54,8 +55,8 @@ pub(super) async fn answer(
         links: &links,
     };
     let main = html! {
-        (jobs_not_shown(&replayed.unreadable))
-        (content(&app, &shown, replayed.get(&letter.id)))
+        (jobs_not_shown(states.unreadable()))
+        (content(&app, &shown, replayed))
     };
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
@@ -112,7 +113,7 @@ async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
     Ok(match state? {
         CacheState::Ready(cache) => {
             let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
-            cache.is_truncated || cache.with_dismissed().any(|letter| is_match(letter.id))
+            cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
         }
         CacheState::Reading(_) => true,
     })

@@ -12,10 +12,10 @@ use deadletters::Rate;
 use deadletters::ledger::{
     JobHeader, JobSummary, LedgerEntry, ReplayCounts, ReplayState, is_job_name,
 };
-use deadletters::replay::ends::{EndCounts, Ends, ReplayEndState};
+use deadletters::replay::ends::{EndCounts, Ends};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob, RunOptions};
-use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use delivery::delivery::replay::ReplayOutcome;
 use delivery::ports::Clock as _;
 use delivery::subscription::display;
 use delivery::time::duration::SECOND_MS;
@@ -138,7 +138,8 @@ async fn not_running(app: &App, job: &str) -> Result<PageLayout, PageError> {
     let replay = read_job(app, job).await?;
     let (counts, all) = (replay.counts(), replay.header.letters as u64);
     let is_done = counts.finished() == all;
-    let ends = app.letters.ends(&replay.header, &counts).await.map_err(PageError::storage)?;
+    let ends = app.letters.told_ends(&replay.header, &counts).await;
+    let ends = ends.map_err(PageError::storage)?;
     let ended = replay.end_counts(&ends);
     let main = html! {
         (head(app, &replay.header, counts))
@@ -288,7 +289,7 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
     // Problems first: they are what a person looks for.
     all.sort_by_key(|(letter, entry)| {
-        let end = ends.get(letter).map(|end| end.state);
+        let end = ends.get(letter).copied();
         let is_sent = entry.is_some_and(|entry| entry.state == ReplayState::Sent);
         (is_sent, end == Some(ReplayOutcome::Delivered), end.is_none())
     });
@@ -310,15 +311,18 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
                     a .id href={ "/letters/" (letter) } { (text::short_id(*letter)) }
                 }
                 td role="cell" data-label="State" {
-                    (describe_end(*entry, ends.get(letter), results))
+                    (describe_end(*entry, ends.get(letter).copied(), results))
                 }
                 td role="cell" .said data-label="Problem" {
                     (or_none(entry.and_then(|entry| entry.problem.as_deref()).map(line), "–"))
                 }
                 td role="cell" .mono data-label="New delivery" {
-                    @match ends.get(letter).filter(|end| end.is_linked()) {
-                        Some(end) => { a href={ "/letters/" (end.delivery) } { (end.delivery) } },
-                        None => (or_none(entry.map(|entry| html! { (entry.delivery) }), "–")),
+                    @match (entry, ends.get(letter)) {
+                        // The new dead letter has the id of the delivery.
+                        (Some(entry), Some(ReplayOutcome::DeadAgain)) => {
+                            a href={ "/letters/" (entry.delivery) } { (entry.delivery) }
+                        },
+                        _ => (or_none(entry.map(|entry| html! { (entry.delivery) }), "–")),
                     }
                 }
             } } }
@@ -329,17 +333,14 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
 /// How the delivery of an entry ended, or how far it is; ends are known where they are recorded.
 fn describe_end(
     entry: Option<&LedgerEntry>,
-    end: Option<&StoredReplayEnd>,
+    end: Option<ReplayOutcome>,
     results: bool,
 ) -> &'static str {
     let Some(entry) = entry else { return "to go" };
-    if end.is_none() && !(results && entry.state == ReplayState::Sent) {
-        return describe_state(entry.state);
-    }
-    match ReplayEndState::of(entry, end.cloned(), Machine.now_ms()) {
-        ReplayEndState::Ended(end) => end.state.as_str(),
-        ReplayEndState::Unknown => "unknown",
-        ReplayEndState::UnderWay | ReplayEndState::NotRecorded => describe_state(entry.state),
+    match end {
+        Some(end) => end.as_str(),
+        None if results && entry.is_end_unknown(Machine.now_ms()) => "unknown",
+        None => describe_state(entry.state),
     }
 }
 

@@ -108,7 +108,7 @@ impl LetterCaches {
     pub(super) fn key_of(&self, id: Uuid) -> Option<String> {
         let entries = self.entries();
         let caches = entries.iter().filter_map(|entry| entry.cache.as_ref());
-        let mut letters = caches.flat_map(|cache| cache.with_dismissed());
+        let mut letters = caches.flat_map(|cache| cache.letters.iter());
         letters.find(|letter| letter.id == id).map(|letter| letter.key.clone())
     }
 

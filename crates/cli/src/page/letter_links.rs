@@ -6,9 +6,10 @@ use axum::body::Bytes;
 use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::cause::cause_id;
 use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
-use deadletters::ledger::ReplayRecord;
 use deadletters::replay::ends::ReplayEndState;
+use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::time::moment::rfc3339;
@@ -33,13 +34,13 @@ pub(super) struct LetterLinks {
 pub(super) async fn of(
     app: &App,
     letter: &StoredDeadLetter,
-    replayed: Option<&ReplayRecord>,
+    states: &LetterStates,
 ) -> Result<LetterLinks, PageError> {
-    let end = match replayed {
+    let end = match states.replay_of(letter.id) {
         Some(record) => app.letters.end_state(record).await,
         None => Ok(ReplayEndState::NotRecorded),
     };
-    let dismissal = app.letters.dismissal(letter.id).await.map_err(PageError::storage)?;
+    let dismissal = states.dismissal_of(letter.id).cloned();
     Ok(LetterLinks { end: end.map_err(PageError::storage)?, dismissal })
 }
 
@@ -116,7 +117,8 @@ pub(super) async fn dismiss(
     let back = format!("/letters/{}", letter.id);
     let pairs = pairs(&form);
     let note = value(&pairs, "note").unwrap_or_default();
-    let dismissal = Dismissal::new(letter.id, rfc3339(Machine.now_ms()), user(), note);
+    let (letters, at) = (vec![letter.id], rfc3339(Machine.now_ms()));
+    let dismissal = Dismissal::new(letters, [cause_id(&letter)], at, user(), note);
     let dismissal = dismissal.map_err(|why| {
         PageError::new(StatusCode::BAD_REQUEST, "Not dismissed", why)
             .with_link(back.clone(), "Back to the dead letter")
@@ -132,7 +134,8 @@ pub(super) async fn undismiss(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    app.letters.undismiss(&[letter.id]).await.map_err(PageError::storage)?;
+    let taken_back = Dismissal::taken_back(vec![letter.id], rfc3339(Machine.now_ms()), user());
+    app.letters.dismiss(&taken_back).await.map_err(PageError::storage)?;
     app.caches.expire();
     Ok(Redirect::to(&format!("/letters/{}", letter.id)).into_response())
 }

@@ -2,14 +2,14 @@
 
 use adapters::machine::Machine;
 use deadletters::facts::decided_ms;
-use deadletters::ledger::ReplayRecord;
 use deadletters::letter_cache::LetterCache;
+use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};
-use super::markup::{age, line, or_none, outcome, word};
+use super::markup::{age, line, outcome, word};
 use super::query::Query;
 use super::summary::Summary;
 use crate::text;
@@ -46,7 +46,7 @@ pub(super) fn list(
                     @for name in COLUMNS { th role="columnheader" .number[name == "Attempts"] { (name) } }
                 } }
                 tbody role="rowgroup" { @for letter in shown {
-                    (row(query, letter, cache.replayed.get(&letter.id), palette))
+                    (row(query, letter, &cache.states, palette))
                 } }
             }
             (pick_bar(query, count, shown.len()))
@@ -71,7 +71,7 @@ fn pick_bar(query: &Query, count: usize, shown: usize) -> Markup {
 fn row(
     query: &Query,
     letter: &StoredDeadLetter,
-    replayed: Option<&ReplayRecord>,
+    states: &LetterStates,
     palette: &Palette,
 ) -> Markup {
     html! { tr role="row" data-key=(letter.id) {
@@ -90,7 +90,7 @@ fn row(
         }
         td role="cell" data-label="Last outcome" { (outcome(letter.outcome.as_deref(), letter.status)) }
         td role="cell" .number data-label="Attempts" { (letter.attempts) }
-        td role="cell" .replayed data-label="Replayed" { (or_none(replayed.map(replayed_by), "–")) }
+        td role="cell" .replayed data-label="State" { (state(letter, states)) }
     } }
 }
 
@@ -102,14 +102,15 @@ pub(super) fn name(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// The job that replayed a dead letter, and whether that is certain.
-fn replayed_by(record: &ReplayRecord) -> Markup {
-    html! {
-        a href={ "/jobs/" (record.job) } {
-            @if record.is_uncertain() { "uncertain" }
-            @else { "yes" span .unseen { ", by the job " (line(&record.job)) } }
-        }
-    }
+/// The state of a dead letter, and the job that replayed it.
+fn state(letter: &StoredDeadLetter, states: &LetterStates) -> Markup {
+    let state = states.of(letter.id);
+    html! { @match states.replay_of(letter.id) {
+        Some(record) => a href={ "/jobs/" (record.job) } {
+            (state) span .unseen { ", by the job " (line(&record.job)) }
+        },
+        None => (state),
+    } }
 }
 
 fn paging(query: &Query, at: usize, pages: usize, letters: usize) -> Markup {

@@ -27,8 +27,7 @@ pub(super) struct ListPlace {
 impl ListPlace {
     /// The place; `None` where the dead letter is not in the list.
     pub(super) fn of(id: Uuid, filter: &Filter, cache: &LetterCache) -> Option<Self> {
-        let matching = cache.letters.iter().filter(|letter| filter.matches(letter));
-        let ids: Vec<Uuid> = matching.map(|letter| letter.id).collect();
+        let ids: Vec<Uuid> = cache.matching(filter).iter().map(|letter| letter.id).collect();
         let at = ids.iter().position(|of| *of == id)?;
         let newer = at.checked_sub(1).and_then(|at| ids.get(at).copied());
         Some(Self { number: at + 1, count: ids.len(), newer, older: ids.get(at + 1).copied() })

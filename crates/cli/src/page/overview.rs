@@ -52,8 +52,7 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
     let mut all = Stats::default();
     cache.letters.iter().for_each(|letter| all.add(letter));
     let palette = Palette::new(&greatest_first(&all.reasons));
-    let letters = cache.letters.iter().map(AsRef::as_ref);
-    let summary = Summary::of(letters.filter(|letter| filter.matches(letter)).collect());
+    let summary = Summary::of(cache.matching(&filter));
     let suggestions = Suggestions::of(&cache, &all);
     let main = html! {
         (head(&query, &cache, &summary))
@@ -160,7 +159,7 @@ fn notices(app: &App, cache: &LetterCache) -> Markup {
                 (line(&unreadable.example))
             }
         }
-        (jobs_not_shown(&cache.replayed.unreadable))
+        (jobs_not_shown(cache.states.unreadable()))
     }
 }
 

@@ -34,12 +34,13 @@ const fn field(name: &'static str, label: &'static str, hint: &'static str) -> F
 pub(super) const SEARCH: &str = "search";
 
 /// Every filter, in the order of the form.
-pub(super) const FIELDS: [Field; 14] = [
+pub(super) const FIELDS: [Field; 15] = [
     field(
         SEARCH,
         "Search",
         "Id, event id, subscription, type, source, destination, reason, text of the last response",
     ),
+    field("state", "State", "open, or all"),
     field("cause", "Cause", "3f9a12c4"),
     field("since", "Since", "2026-11-20, or PT1H"),
     field("until", "Until", "2026-11-20T12:00:00Z"),

@@ -9,7 +9,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::Rate;
 use deadletters::filter::Filter;
-use deadletters::ledger::{ReplayState, is_job_name};
+use deadletters::ledger::is_job_name;
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name};
@@ -31,8 +31,7 @@ use crate::this_machine::user;
 use crate::unreadable_ledger::refusal;
 
 /// The fields of the forms of this page, besides filters.
-const FIELDS: [&str; 9] =
-    ["to", "to_topic", "to_url", "rate", "again", "count", "job", PICKED, TOKEN];
+const FIELDS: [&str; 8] = ["to", "to_topic", "to_url", "rate", "count", "job", PICKED, TOKEN];
 
 /// A form of this page.
 struct ReplayForm {
@@ -78,25 +77,20 @@ impl ReplayForm {
 
     /// The link to this page with these values.
     fn href(&self) -> String {
-        self.href_of(None)
+        self.href_with(self.query.filters())
     }
 
-    /// The same with one more.
-    fn href_with(&self, more: (&str, &str)) -> String {
-        self.href_of(Some(more))
+    /// The same for dead letters in whatever state.
+    fn href_of_any_state(&self) -> String {
+        let others = self.query.filters().filter(|(name, _)| *name != "state");
+        self.href_with(others.chain([("state", "all")]))
     }
 
-    fn href_of(&self, more: Option<(&str, &str)>) -> String {
+    fn href_with<'a>(&'a self, filters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
         // A URL is kept in histories, where the token does not belong; the others are made anew.
         let is_kept = |name: &str| ![TOKEN, PICKED, "count", "job"].contains(&name);
         let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
-        href(
-            "/replay",
-            self.query
-                .filters()
-                .chain(kept.map(|(name, value)| (name.as_str(), value.as_str())))
-                .chain(more),
-        )
+        href("/replay", filters.chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))
     }
 }
 
@@ -177,7 +171,6 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
             button type="submit" { "Count again" }
         }
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
-        @if !form.field("again").is_empty() { input type="hidden" name="again" value="yes"; }
         @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (line(&invalid.why)) } }
     } }
 }
@@ -190,27 +183,27 @@ fn displayed_queue(app: &App) -> String {
     }
 }
 
-/// What would be sent, and how much was replayed before and is left out.
+/// What would be sent, and how much is left out because of its state.
 ///
 /// # Errors
-/// A ledger that cannot be read, and that may say that some of it was replayed before.
+/// A ledger that cannot be read, and that may say that some of it is not open.
 fn plan_of(
     form: &ReplayForm,
     cache: &LetterCache,
     target: &ReplayTarget,
 ) -> Result<(ReplayPlan, u64), UnreadableLedger> {
-    let mut plan = ReplayPlan::default();
-    let matching = cache.letters.iter().filter(|letter| form.filter.matches(letter));
-    matching.for_each(|letter| plan.add(letter, target));
-    if form.field("again").is_empty() {
-        // One that is named by its id is a dead letter like any other, even if a replay became it.
-        let named = form.query.filters().any(|(name, id)| name == "id" && !id.contains('*'));
-        let left_out = plan.leave_out_replayed(&cache.replayed, named)?;
-        return Ok((plan, left_out));
+    if let (Some(ledger), false) =
+        (cache.states.unreadable().first(), form.filter.is_of_any_state())
+    {
+        return Err(ledger.clone());
     }
+    let mut plan = ReplayPlan::default();
+    let matching = cache.matching(&form.filter);
+    matching.iter().for_each(|letter| plan.add(letter, target));
     // Of a dead letter and its replay only the newer: the event of both is the same.
     plan.leave_out_older();
-    Ok((plan, 0))
+    let of_any_state = cache.matching(&form.filter.clone().of_any_state());
+    Ok((plan, (of_any_state.len() - matching.len()) as u64))
 }
 
 /// Why nothing would be sent, and the link that sends it all the same.
@@ -219,7 +212,7 @@ fn refused(form: &ReplayForm, ledger: &UnreadableLedger) -> Markup {
         h2 #count { "Nothing would be sent" }
         p .notice {
             (line(&refusal(ledger))) ". "
-            a href=(form.href_with(("again", "yes"))) { "Send them whether or not they were replayed" }
+            a href=(form.href_of_any_state()) { "Send them whether or not they were replayed" }
         }
     } }
 }
@@ -236,8 +229,7 @@ fn count(
         Ok(planned) => planned,
         Err(ledger) => return refused(form, &ledger),
     };
-    let again = || form.href_with(("again", "yes"));
-    let (count, sent) = (plan.len() as u64, sent_before(&plan, cache));
+    let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
     html! { section .panel aria-labelledby="count" {
         h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
         p .sub { (describe(target)) }
@@ -259,8 +251,8 @@ fn count(
         }
         @if left_out > 0 {
             p .notice {
-                "Left out: " (text::dead_letters(left_out)) ", replayed before. "
-                a href=(again()) { "Include them" }
+                "Left out: " (text::dead_letters(left_out)) " in another state. "
+                a href=(form.href_of_any_state()) { "Include them" }
             }
         }
         @if sent > 0 {
@@ -295,11 +287,6 @@ fn describe(target: &ReplayTarget) -> Markup {
     } }
 }
 
-fn sent_before(plan: &ReplayPlan, cache: &LetterCache) -> u64 {
-    let state = |id| cache.replayed.get(id).map(|record| record.entry.state);
-    plan.ids().iter().filter(|id| state(id) == Some(ReplayState::Sent)).count() as u64
-}
-
 fn button(app: &App, form: &ReplayForm, count: u64, rate: Option<Rate>) -> Markup {
     html! { form .buttons action="/replay" method="post" {
         (app.guard.token.field())
@@ -307,7 +294,7 @@ fn button(app: &App, form: &ReplayForm, count: u64, rate: Option<Rate>) -> Marku
         // Named before it starts: a form that is sent twice starts one job.
         input type="hidden" name="job" value=(job_name(Machine.now_ms()));
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
-        @for name in ["to", "to_topic", "to_url", "rate", "again"] {
+        @for name in ["to", "to_topic", "to_url", "rate"] {
             input type="hidden" name=(name) value=(form.field(name));
         }
         button .primary type="submit" {

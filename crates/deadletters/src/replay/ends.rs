@@ -4,107 +4,101 @@
 //! sent: an end that is missing means that the delivery is still under way or, after [`UNKNOWN_AFTER_MS`], that
 //! nobody knows how it ended. The function was killed between the two, or the queue refused the report.
 //!
-//! Once everything has ended, all ends are also in one object, `ends.ndjson`: a look at a job that is over costs
-//! one request.
+//! The name of an object says how the delivery ended, so a listing tells the states of a thousand dead letters.
 
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
-use delivery::delivery::replay::{ENDS_FOLDER, Replay, StoredReplayEnd};
+use delivery::delivery::replay::{
+    ENDS_FOLDER, Replay, ReplayOutcome, StoredReplayEnd, read_end_file,
+};
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
-use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord, ReplayState};
-use crate::replay::ledger_files::UnreadableLedger;
+use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
 impl DeadLetters {
-    /// The ends of a job so far; none where they are not recorded.
+    /// How the deliveries of a job have ended so far: a listing, and no object is read.
     ///
     /// # Errors
-    /// When they cannot be read.
-    pub async fn ends(&self, header: &JobHeader, counts: &ReplayCounts) -> anyhow::Result<Ends> {
+    /// When they cannot be listed.
+    pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
+        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
+        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
+        let page = self.container.pages(request).await?;
         let mut ends = Ends::new();
-        if !header.has_results(counts) {
-            return Ok(ends);
-        }
-        let summary = self.ledger_key(&header.job, ENDS_FOLDER);
-        if let Some(bytes) = self.container.get(&summary).await? {
-            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            let read = lines.filter_map(|line| StoredReplayEnd::read(line).ok());
-            ends.extend(read.map(|end| (end.letter, end)));
-        }
-        let are_all = |ends: &Ends| ends.len() as u64 >= counts.sent && !ends.is_empty();
-        if are_all(&ends) {
-            return Ok(ends);
-        }
-        self.read_new_ends(&header.job, &mut ends).await?;
-        let is_over = counts.finished() == header.letters as u64 && counts.uncertain == 0;
-        if is_over && are_all(&ends) {
-            let lines: Vec<String> =
-                ends.values().filter_map(|end| serde_json::to_string(end).ok()).collect();
-            // Whoever may only read the container finds them one by one again.
-            _ = self.container.put(&summary, format!("{}\n", lines.join("\n")).into_bytes()).await;
+        for entry in &page.entries {
+            let Some((letter, outcome)) = entry.key.strip_prefix(&prefix).and_then(read_end_file)
+            else {
+                continue;
+            };
+            // A delivery that was duplicated may have ended twice: it was delivered if one of them was.
+            let known = ends.entry(letter).or_insert(outcome);
+            *known = outcome.min(*known);
         }
         Ok(ends)
     }
 
-    /// Adds the ends of a job that are not known yet.
+    /// The same of a job with these counts; none where they are not recorded, or cannot be told from those of what
+    /// was skipped.
     ///
     /// # Errors
-    /// When they cannot be read.
-    pub async fn read_new_ends(&self, job: &str, ends: &mut Ends) -> anyhow::Result<()> {
-        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
-        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
-        let page = self.container.pages(request).await?;
-        let letter = |key: &str| -> Option<Uuid> {
-            key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok()
-        };
-        let new = page.entries.iter().filter_map(|entry| letter(&entry.key));
-        let new: Vec<Uuid> = new.filter(|letter| !ends.contains_key(letter)).collect();
-        let reads = new.into_iter().map(|letter| self.end_of(job, letter));
-        let read: Vec<Option<StoredReplayEnd>> =
-            stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
-        ends.extend(read.into_iter().flatten().map(|end| (end.letter, end)));
-        Ok(())
+    /// When they cannot be listed.
+    pub async fn told_ends(
+        &self,
+        header: &JobHeader,
+        counts: &ReplayCounts,
+    ) -> anyhow::Result<Ends> {
+        match header.has_results(counts) {
+            true => self.ends(&header.job).await,
+            false => Ok(Ends::new()),
+        }
+    }
+
+    /// These ends of a job as they are stored, oldest first.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub async fn stored_ends(
+        &self,
+        job: &str,
+        ends: impl IntoIterator<Item = (Uuid, ReplayOutcome)>,
+    ) -> anyhow::Result<Vec<StoredReplayEnd>> {
+        let reads = ends.into_iter().map(|(letter, outcome)| self.stored_end(job, letter, outcome));
+        let reads = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
+        let read: Vec<Option<StoredReplayEnd>> = reads.try_collect().await?;
+        let mut ends: Vec<StoredReplayEnd> = read.into_iter().flatten().collect();
+        ends.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));
+        Ok(ends)
     }
 
     /// What became of the delivery that a job made of a dead letter.
     ///
     /// # Errors
-    /// When the ledger or the end cannot be read.
+    /// When the end cannot be read.
     pub async fn end_state(&self, record: &ReplayRecord) -> anyhow::Result<ReplayEndState> {
-        let ReplayRecord { job, entry } = record;
-        let end = self.end_of(job, entry.letter).await?;
-        if end.is_none() && entry.state != ReplayState::Sent {
-            return Ok(ReplayEndState::NotRecorded);
-        }
-        // Only then: a plan names every dead letter of its job.
-        if end.is_none() && !self.records_ends(job).await? {
-            return Ok(ReplayEndState::NotRecorded);
-        }
-        Ok(ReplayEndState::of(entry, end, Machine.now_ms()))
-    }
-
-    /// Whether a job records ends, as far as its plan can be read.
-    async fn records_ends(&self, job: &str) -> anyhow::Result<bool> {
-        match self.plan_of(job).await {
-            Ok(plan) => Ok(plan.is_some_and(|(header, _)| header.results)),
-            Err(error) => error.downcast::<UnreadableLedger>().map(|_| false),
-        }
+        let end = match record.entry.end {
+            Some(outcome) => self.stored_end(&record.job, record.entry.letter, outcome).await?,
+            None => None,
+        };
+        Ok(record.end_state(end, Machine.now_ms()))
     }
 
     /// The end of one dead letter's replay by a job, if there is one that can be read.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    async fn end_of(&self, job: &str, letter: Uuid) -> anyhow::Result<Option<StoredReplayEnd>> {
+    async fn stored_end(
+        &self,
+        job: &str,
+        letter: Uuid,
+        outcome: ReplayOutcome,
+    ) -> anyhow::Result<Option<StoredReplayEnd>> {
         let Some(replay) = Replay::new(job, letter) else { return Ok(None) };
-        let bytes = self.container.get(&replay.end_key(&self.container.prefix)).await?;
+        let key = replay.end_key(&self.container.prefix, outcome);
+        let bytes = self.container.get(&key).await?;
         let end = bytes.and_then(|bytes| StoredReplayEnd::read(&bytes).ok());
-        Ok(end.filter(|end| end.letter == letter))
+        Ok(end.filter(|end| end.letter == letter && end.state == outcome))
     }
 }

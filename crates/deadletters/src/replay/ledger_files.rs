@@ -18,9 +18,38 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    self, CHUNK, EndCounts, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts,
-    ReplayRecord, is_job_name, read_entries, read_plan,
+    self, CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, LedgerEntry, PlannedReplay,
+    ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries, read_plan,
+    write_done,
 };
+
+/// Ledgers that are read at a time.
+const JOBS_AT_ONCE: usize = 8;
+
+/// A job as its ledger has it.
+struct JobLedger {
+    header: JobHeader,
+    entries: Vec<LedgerEntry>,
+}
+
+impl JobLedger {
+    fn summary(self) -> JobSummary {
+        let counts = ReplayCounts::of(&self.entries);
+        let ends = self.entries.iter().filter_map(|entry| Some((entry.letter, entry.end?)));
+        // Where ends are not told, those that were skipped would be taken for others.
+        let ends: Ends = ends.filter(|_| self.header.has_results(&counts)).collect();
+        let ends = EndCounts::of(&self.entries, &ends, Machine.now_ms());
+        JobSummary { header: self.header, counts, ends }
+    }
+}
+
+/// What a file of this job has, unless it is that of another.
+fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>), String> {
+    match read.0.job == job {
+        true => Ok(read),
+        false => Err("it is that of another job".to_owned()),
+    }
+}
 
 /// A ledger that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +112,18 @@ impl DeadLetters {
         if ids.is_some_and(<[Uuid]>::is_empty) {
             return Ok(replayed);
         }
-        for job in self.job_names().await? {
-            match self.entries_of(&job, &is_wanted).await {
-                Ok(entries) => {
-                    let wanted = entries.into_iter().filter(|entry| is_wanted(&entry.letter));
-                    wanted
-                        .for_each(|entry| ledger::keep_latest(&mut replayed.records, &job, entry));
+        let names = self.job_names().await?;
+        let reads = names.iter().map(|job| self.ledger_of(job, &is_wanted));
+        let mut ledgers = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
+        while let Some(ledger) = ledgers.next().await {
+            match ledger {
+                Ok(None) => {}
+                Ok(Some(JobLedger { header, entries })) => {
+                    let ending = Ending::of(&header);
+                    for entry in entries.into_iter().filter(|entry| is_wanted(&entry.letter)) {
+                        let record = ReplayRecord { job: header.job.clone(), entry, ending };
+                        ledger::keep_latest(&mut replayed.records, record);
+                    }
                 }
                 Err(error) => replayed.unreadable.push(error.downcast()?),
             }
@@ -96,21 +131,45 @@ impl DeadLetters {
         Ok(replayed)
     }
 
-    /// The entries of a job, of a job that is not done those of the chunks with a dead letter that is wanted.
-    async fn entries_of(
+    /// The ledger of a job with the ends so far; of a job that is not done with the chunks that have a dead letter
+    /// that is wanted. `None` if nothing was planned.
+    async fn ledger_of(
         &self,
         job: &str,
         is_wanted: impl Fn(&Uuid) -> bool,
-    ) -> anyhow::Result<Vec<LedgerEntry>> {
-        if let Some(entries) = self.all_entries(job).await? {
-            return Ok(entries);
+    ) -> anyhow::Result<Option<JobLedger>> {
+        let done = self.ledger_file(job, "done", |bytes| of_job(job, read_done(bytes)?)).await?;
+        if let Some((header, entries)) = done {
+            return self.with_ends(JobLedger { header, entries }, true).await.map(Some);
         }
-        let Some((_, plan)) = self.plan_of(job).await? else { return Ok(Vec::new()) };
+        let Some((header, plan)) = self.plan_of(job).await? else { return Ok(None) };
         let chunks = (1..).zip(plan.chunks(CHUNK));
         let with_wanted =
             chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter)));
         let numbers = with_wanted.map(|(number, _)| number).collect();
-        Ok(self.read_chunks(job, Some(numbers)).await?.into_values().flatten().collect())
+        let chunks = self.read_chunks(job, Some(numbers)).await?;
+        let entries = chunks.into_values().flatten().collect();
+        self.with_ends(JobLedger { header, entries }, false).await.map(Some)
+    }
+
+    /// The ledger with the ends that were recorded. Once all are known, they are written into the file of a job
+    /// that is done: the next look at it costs one request.
+    async fn with_ends(&self, ledger: JobLedger, is_done: bool) -> anyhow::Result<JobLedger> {
+        let JobLedger { header, mut entries } = ledger;
+        let is_under_way =
+            |entry: &LedgerEntry| entry.state == ReplayState::Sent && entry.end.is_none();
+        if header.results && entries.iter().any(is_under_way) {
+            let ends = self.ends(&header.job).await?;
+            for entry in entries.iter_mut().filter(|entry| entry.end.is_none()) {
+                entry.end = ends.get(&entry.letter).copied();
+            }
+            if is_done && !entries.iter().any(is_under_way) {
+                let key = self.ledger_key(&header.job, "done");
+                // Whoever may only read the container lists the ends again.
+                _ = self.container.put(&key, write_done(&header, &entries)).await;
+            }
+        }
+        Ok(JobLedger { header, entries })
     }
 
     /// Every replay job.
@@ -119,29 +178,17 @@ impl DeadLetters {
     /// When the container cannot be read.
     pub async fn jobs(&self) -> anyhow::Result<Jobs> {
         let mut jobs = Jobs::default();
-        for name in self.job_names().await? {
-            match self.summary_of(&name).await {
-                Ok(summary) => jobs.summaries.extend(summary),
+        let names = self.job_names().await?;
+        let reads = names.iter().map(|job| self.ledger_of(job, |_| true));
+        let mut ledgers = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
+        while let Some(ledger) = ledgers.next().await {
+            match ledger {
+                Ok(ledger) => jobs.summaries.extend(ledger.map(JobLedger::summary)),
                 Err(error) => jobs.unreadable.push(error.downcast()?),
             }
         }
         jobs.summaries.sort_by(|a, b| a.header.at.cmp(&b.header.at));
         Ok(jobs)
-    }
-
-    /// A job, summed up.
-    async fn summary_of(&self, job: &str) -> anyhow::Result<Option<JobSummary>> {
-        // The plan is written first: without it nothing was sent.
-        let Some((header, _)) = self.plan_of(job).await? else { return Ok(None) };
-        // One request instead of one for every ten dead letters.
-        let entries = match self.all_entries(job).await? {
-            Some(entries) => entries,
-            None => self.read_chunks(job, None).await?.into_values().flatten().collect(),
-        };
-        let counts = ReplayCounts::of(&entries);
-        let ends = self.ends(&header, &counts).await?;
-        let ends = EndCounts::of(&entries, &ends, Machine.now_ms());
-        Ok(Some(JobSummary { header, counts, ends }))
     }
 
     /// The names of all jobs.
@@ -164,15 +211,7 @@ impl DeadLetters {
         &self,
         job: &str,
     ) -> anyhow::Result<Option<(JobHeader, Vec<PlannedReplay>)>> {
-        self.ledger_file(job, "plan", |bytes| {
-            let plan = read_plan(bytes)?;
-            if plan.0.job == job {
-                Ok(plan)
-            } else {
-                Err("it is the plan of another job".to_owned())
-            }
-        })
-        .await
+        self.ledger_file(job, "plan", |bytes| of_job(job, read_plan(bytes)?)).await
     }
 
     /// The chunks of a ledger: those of these numbers, or all.
@@ -203,11 +242,6 @@ impl DeadLetters {
         let chunks: Vec<_> =
             stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
         Ok(chunks.into_iter().flatten().collect())
-    }
-
-    /// All entries of a job, if it is done.
-    async fn all_entries(&self, job: &str) -> anyhow::Result<Option<Vec<LedgerEntry>>> {
-        self.ledger_file(job, "done", read_entries).await
     }
 
     /// What is in a file of a ledger; `None` when there is no such file.

@@ -33,7 +33,7 @@ use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
 use crate::ledger::{
     self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
-    write_entries, write_plan,
+    write_done, write_entries, write_plan,
 };
 use crate::rate::Rate;
 
@@ -329,8 +329,9 @@ impl ReplayJob {
         let counts = self.counts();
         if counts.finished() == self.plan.len() as u64 {
             let key = self.letters.ledger_key(&self.header.job, "done");
-            let entries = write_entries(self.chunks.values().flatten());
-            self.letters.container.put(&key, entries).await?;
+            let entries: Vec<LedgerEntry> = self.chunks.values().flatten().cloned().collect();
+            let done = write_done(&self.header, &entries);
+            self.letters.container.put(&key, done).await?;
         }
         Ok(counts)
     }

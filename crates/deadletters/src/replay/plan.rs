@@ -9,10 +9,10 @@ use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::subscription::name::NAMELESS;
 use uuid::Uuid;
 
-use super::ledger_files::{Replayed, UnreadableLedger};
 use super::sender::ReplayTarget;
 use crate::facts::decided_ms;
 use crate::ledger::PlannedReplay;
+use crate::state::LetterStates;
 
 /// What would be sent, counted exactly.
 #[derive(Debug, Default)]
@@ -62,25 +62,6 @@ impl ReplayPlan {
             replay_of: letter.replay.as_ref().map(|replay| replay.letter),
             is_set_aside: letter.is_set_aside(),
         });
-    }
-
-    /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
-    /// that a replay has become unless they were `named` or set aside. Returns how many.
-    ///
-    /// # Errors
-    /// A ledger that cannot be read: its job may have sent any of them.
-    pub fn leave_out_replayed(
-        &mut self,
-        replayed: &Replayed,
-        named: bool,
-    ) -> Result<u64, UnreadableLedger> {
-        if let Some(ledger) = replayed.unreadable.first() {
-            return Err(ledger.clone());
-        }
-        Ok(self.retain(|entry| {
-            let is_replayed = replayed.records.contains_key(&entry.planned.letter);
-            (named || entry.is_set_aside || entry.replay_of.is_none()) && !is_replayed
-        }))
     }
 
     /// The subscriptions of dead letters that were set aside: of those that a person has stopped.
@@ -142,6 +123,15 @@ impl ReplayPlan {
         self.letters.iter().map(|entry| entry.planned.letter).collect()
     }
 
+    /// How many of them a job has sent before.
+    #[must_use]
+    pub fn sent_before(&self, states: &LetterStates) -> u64 {
+        let is_sent = |entry: &&PlanEntry| {
+            states.replay_of(entry.planned.letter).is_some_and(|record| !record.is_uncertain())
+        };
+        self.letters.iter().filter(is_sent).count() as u64
+    }
+
     /// In the order of sending: the oldest decision first.
     pub(super) fn ordered(mut self) -> Vec<PlannedReplay> {
         self.letters.sort_by_key(|entry| (entry.decided_ms, entry.planned.letter));
@@ -151,13 +141,9 @@ impl ReplayPlan {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use delivery::delivery::replay::Replay;
-    use delivery::time::moment;
 
     use super::*;
-    use crate::ledger::{LedgerEntry, ReplayRecord, ReplayState};
     use crate::samples::letter;
 
     #[test]
@@ -179,62 +165,31 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replayed_is_left_out_and_of_a_letter_and_its_replay_only_the_newer_is_sent() {
-        let replay = |of| Replay::new("j", Uuid::from_u128(of));
-        let again = |number, of| StoredDeadLetter { replay: replay(of), ..letter(number) };
-        let plan = || {
-            let mut plan = ReplayPlan::default();
-            for letter in [letter(1), letter(2), again(3, 1), again(4, 3)] {
-                plan.add(&letter, &ReplayTarget::Subscription);
-            }
-            plan
+    fn of_a_letter_and_its_replay_only_the_newer_is_sent() {
+        let again = |number, of| StoredDeadLetter {
+            replay: Replay::new("j", Uuid::from_u128(of)),
+            ..letter(number)
         };
-        let entry = LedgerEntry {
-            letter: Uuid::from_u128(1),
-            delivery: Uuid::from_u128(3),
-            state: ReplayState::Sent,
-            at: String::new(),
-            problem: None,
-        };
-        let records = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
-        let replayed = Replayed { records, unreadable: Vec::new() };
-        let mut by_default = plan();
-        assert_eq!(by_default.leave_out_replayed(&replayed, false), Ok(3));
-        assert_eq!(by_default.ids(), [Uuid::from_u128(2)]);
-        // One that is named is a dead letter like any other until it was replayed itself.
-        let mut named = plan();
-        assert_eq!(named.leave_out_replayed(&replayed, true), Ok(1));
-        assert_eq!(named.ids(), [2, 3, 4].map(Uuid::from_u128));
-        assert_eq!(by_default.subscriptions["shop/orders/billing"], 1);
-        let mut again = plan();
-        assert_eq!(again.leave_out_older(), 2);
-        assert_eq!(again.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
+        let mut plan = ReplayPlan::default();
+        for letter in [letter(1), letter(2), again(3, 1), again(4, 3)] {
+            plan.add(&letter, &ReplayTarget::Subscription);
+        }
+        assert_eq!(plan.leave_out_older(), 2);
+        assert_eq!(plan.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
+        assert_eq!(plan.subscriptions["shop/orders/billing"], 2);
     }
 
     #[test]
-    fn what_was_set_aside_again_is_sent_again_unless_its_subscription_is_still_stopped() {
-        let mut first = letter(1);
-        first.reason = "Paused".to_owned();
+    fn what_was_set_aside_is_sent_unless_its_subscription_is_still_stopped() {
         let mut back = letter(2);
         back.reason = "DestinationDisabled".to_owned();
-        back.replay = Replay::new("j", first.id);
+        back.replay = Replay::new("j", Uuid::from_u128(1));
         let mut plan = ReplayPlan::default();
-        for letter in [&first, &back, &letter(3)] {
-            plan.add(letter, &ReplayTarget::Subscription);
-        }
-        assert_eq!(plan.set_aside(), BTreeSet::from(["shop/orders/billing"]));
-        let entry = LedgerEntry {
-            letter: first.id,
-            delivery: Uuid::from_u128(9),
-            state: ReplayState::Sent,
-            at: moment::rfc3339(7),
-            problem: None,
-        };
-        let records = HashMap::from([(first.id, ReplayRecord { job: "j".into(), entry })]);
-        let replayed = Replayed { records, unreadable: Vec::new() };
-        assert_eq!(plan.leave_out_replayed(&replayed, false), Ok(1));
-        assert_eq!(plan.ids(), [back.id, letter(3).id]);
+        plan.add(&back, &ReplayTarget::Subscription);
+        assert!(plan.are_all_back());
+        plan.add(&letter(3), &ReplayTarget::Subscription);
         assert!(!plan.are_all_back());
+        assert_eq!(plan.set_aside(), BTreeSet::from(["shop/orders/billing"]));
         assert_eq!(plan.leave_out_stopped(|_| false), 0);
         assert_eq!(plan.leave_out_stopped(|name| name == "shop/orders/billing"), 1);
         assert_eq!(plan.ids(), [letter(3).id]);

@@ -31,6 +31,8 @@ use futures::future::join_all;
 use url::Url;
 use uuid::Uuid;
 
+use crate::ledger::SUBSCRIPTION;
+
 /// In a ledger, what is in front of an address that is not there as a whole.
 const SHORTENED: &str = "shortened ";
 /// How long an endpoint has to respond.
@@ -86,7 +88,7 @@ impl ReplayTarget {
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Subscription => f.write_str("subscription"),
+            Self::Subscription => f.write_str(SUBSCRIPTION),
             Self::Topic(topic) => write!(f, "topic {topic}"),
             Self::Url(url) if display(url) == url.as_str() => write!(f, "{url}"),
             Self::Url(url) => write!(f, "{SHORTENED}{}", display(url)),
@@ -106,7 +108,7 @@ impl FromStr for ReplayTarget {
             ));
         }
         match (text, text.strip_prefix("topic ")) {
-            ("subscription", _) => Ok(Self::Subscription),
+            (SUBSCRIPTION, _) => Ok(Self::Subscription),
             (_, Some(topic)) => topic.parse().map(Self::Topic),
             (url, None) => {
                 url.parse().map(Self::Url).map_err(|error| format!("\"{url}\": {error}"))

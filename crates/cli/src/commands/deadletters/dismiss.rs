@@ -1,17 +1,21 @@
 //! `lastmile deadletters dismiss` and `undismiss`: nothing is to be done about these dead letters.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use deadletters::cause::{CauseId, cause_id};
 use deadletters::dismissed::Dismissal;
+use deadletters::filter::Filter;
+use deadletters::state::LetterState;
 use delivery::ports::Clock as _;
 use delivery::time::moment::rfc3339;
 use uuid::Uuid;
 
 use super::search::Search;
-use super::selection::ContainerArgs;
+use super::selection::{SelectionArgs, take_each};
 use crate::files::usage_error;
-use crate::output::out;
+use crate::output::{note, out};
 use crate::text;
 use crate::this_machine::user;
 
@@ -27,42 +31,64 @@ pub(super) struct Arguments {
 #[derive(Debug, clap::Args)]
 pub(super) struct Selected {
     #[command(flatten)]
-    container: ContainerArgs,
-    /// Ids, beginnings of ids, keys, or ids of events
-    #[arg(value_name = "ID", required = true)]
+    selection: SelectionArgs,
+    /// Ids, beginnings of ids, keys, or ids of events; without any, all that match the filters
+    #[arg(value_name = "ID")]
     ids: Vec<String>,
 }
 
+/// Dead letters that were found.
+struct Found {
+    search: Search,
+    filter: Filter,
+    letters: Vec<Uuid>,
+    causes: HashSet<CauseId>,
+}
+
 impl Selected {
-    async fn find(self) -> anyhow::Result<(Search, Vec<Uuid>)> {
-        let search = Search::start(self.container.open().await?);
-        let found = search.letters.find(&self.ids).await?;
+    async fn find(self, state: LetterState) -> anyhow::Result<Found> {
+        if self.ids.is_empty() && self.selection.is_of_all() {
+            return Err(usage_error(
+                "neither an id nor a filter is given: name dead letters, or use a filter such as --cause",
+            ));
+        }
+        let (letters, filter) = self.selection.open_in(state).await?;
+        let search = Search::start(letters);
+        let (mut found, mut causes) = (Vec::new(), HashSet::new());
+        let left_out = take_each(&search.letters, &self.ids, &filter, |letter| {
+            found.push(letter.id);
+            causes.insert(cause_id(letter));
+        });
+        let left_out = left_out.await?;
         search.clear();
-        Ok((search, found.iter().map(|letter| letter.id).collect()))
+        left_out.iter().for_each(note);
+        Ok(Found { search, filter, letters: found, causes })
+    }
+}
+
+impl Found {
+    /// Records what was done about them, if there are any.
+    async fn record(self, dismissal: Dismissal, what: &str) -> anyhow::Result<ExitCode> {
+        let count = self.letters.len();
+        if count > 0 {
+            self.search.letters.dismiss(&dismissal).await?;
+            out(&format!("{} {what}\n", text::dead_letters(count as u64)))?;
+        }
+        self.search.finish_filtered(self.filter, count).await
     }
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (search, found) = arguments.selected.find().await?;
+    let found = arguments.selected.find(LetterState::Open).await?;
+    let (letters, causes) = (found.letters.clone(), found.causes.iter().copied());
     let at = rfc3339(Machine.now_ms());
-    for letter in &found {
-        let dismissal = Dismissal::new(*letter, at.clone(), user(), &arguments.note);
-        search.letters.dismiss(&dismissal.map_err(usage_error)?).await?;
-    }
-    say(&found, "dismissed")?;
-    Ok(search.finish(found.len()))
+    let dismissal = Dismissal::new(letters, causes, at, user(), &arguments.note);
+    found.record(dismissal.map_err(usage_error)?, "dismissed").await
 }
 
 pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
-    let (search, found) = selected.find().await?;
-    search.letters.undismiss(&found).await?;
-    say(&found, "no longer dismissed")?;
-    Ok(search.finish(found.len()))
-}
-
-fn say(found: &[Uuid], what: &str) -> anyhow::Result<()> {
-    if found.is_empty() {
-        return Ok(());
-    }
-    out(&format!("{} {what}\n", text::dead_letters(found.len() as u64)))
+    let found = selected.find(LetterState::Dismissed).await?;
+    let at = rfc3339(Machine.now_ms());
+    let dismissal = Dismissal::taken_back(found.letters.clone(), at, user());
+    found.record(dismissal, "no longer dismissed").await
 }

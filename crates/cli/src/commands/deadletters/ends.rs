@@ -3,7 +3,7 @@
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
 use deadletters::replay::ReplayJob;
-use deadletters::replay::ends::{EndCounts, Ends};
+use deadletters::replay::ends::EndCounts;
 use delivery::ports::Clock as _;
 use delivery::time::duration::{SECOND_MS, format_ms};
 
@@ -30,11 +30,10 @@ pub(super) async fn wait(
         return Ok(false);
     }
     let until_ms = Machine.now_ms().saturating_add(at_most_ms);
-    let (mut ends, mut seen) = (Ends::new(), 0);
+    let mut seen = 0;
     let bar = progress::bar(counts.sent, "ends");
     let ended = loop {
-        letters.read_new_ends(&header.job, &mut ends).await?;
-        let counts = job.end_counts(&ends);
+        let counts = job.end_counts(&letters.ends(&header.job).await?);
         bar.inc(counts.ended() - seen);
         seen = counts.ended();
         if counts.under_way == 0 || Machine.now_ms() >= until_ms {

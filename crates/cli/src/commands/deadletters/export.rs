@@ -6,22 +6,15 @@ use futures::stream::TryStreamExt as _;
 
 use super::json::{DeadLetterJson, Links};
 use super::selection::SelectionArgs;
-use crate::output::{note, out_json};
-use crate::unreadable_ledger::not_shown;
+use crate::output::out_json;
 
 pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let (search, filter) = selection.search().await?;
     search.clear();
-    // All at once: asking for each dead letter would read the ledgers each time.
-    let replayed = search.letters.replayed(None).await?;
-    not_shown(&replayed.unreadable).iter().for_each(note);
     let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
-        let json = DeadLetterJson::new(
-            &letter,
-            &Links { replayed: replayed.get(&letter.id), ..Links::default() },
-        );
+        let json = DeadLetterJson::new(&letter, &Links::of(&filter.states));
         out_json(&serde_json::to_string(&json)?)?;
         found += 1;
     }

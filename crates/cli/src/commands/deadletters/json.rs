@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use deadletters::SameEvent;
 use deadletters::dismissed::Dismissal;
 use deadletters::facts::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
 use deadletters::replay::ends::ReplayEndState;
+use deadletters::state::{LetterState, LetterStates};
 use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::replay::{Replay, ReplayOutcome};
 use delivery::event::portable::portable;
@@ -35,12 +35,13 @@ pub(super) struct ListedJson<'a> {
     #[serde(rename = "type")]
     event_type: Option<&'a str>,
     source: Option<&'a str>,
+    state: LetterState,
     /// The job that replayed it; not one that is uncertain.
     replayed: Option<&'a str>,
 }
 
 impl<'a> ListedJson<'a> {
-    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a ReplayRecord>) -> Self {
+    pub(super) fn new(letter: &'a StoredDeadLetter, states: &'a LetterStates) -> Self {
         Self {
             id: letter.id,
             key: &letter.key,
@@ -56,24 +57,31 @@ impl<'a> ListedJson<'a> {
             event_id: letter.event_id.as_deref(),
             event_type: letter.event_type.as_deref(),
             source: letter.source.as_deref(),
-            replayed: replayed
-                .filter(|record| record.entry.state == ReplayState::Sent)
+            state: states.of(letter.id),
+            replayed: states
+                .replay_of(letter.id)
+                .filter(|record| !record.is_uncertain())
                 .map(|record| record.job.as_str()),
         }
     }
 }
 
 /// What is known of a dead letter besides its blob.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Links<'a> {
-    /// The job that replayed it.
-    pub(super) replayed: Option<&'a ReplayRecord>,
+    /// Its state, and those of others.
+    pub(super) states: &'a LetterStates,
     /// How that delivery ended.
     pub(super) end: Option<&'a ReplayEndState>,
     /// Other dead letters of the same event.
     pub(super) same_event: Option<&'a SameEvent>,
-    /// That nothing is to be done about it.
-    pub(super) dismissal: Option<&'a Dismissal>,
+}
+
+impl<'a> Links<'a> {
+    /// Only its state.
+    pub(super) fn of(states: &'a LetterStates) -> Self {
+        Self { states, end: None, same_event: None }
+    }
 }
 
 /// A complete dead letter.
@@ -177,7 +185,7 @@ impl<'a> DeadLetterJson<'a> {
             reason: &other.reason,
         };
         Self {
-            listed: ListedJson::new(letter, links.replayed),
+            listed: ListedJson::new(letter, links.states),
             failed: letter.failure().at,
             published_at: letter.published_ms.map(rfc3339),
             last_attempt_at: letter.last_attempt_ms.map(rfc3339),
@@ -191,7 +199,7 @@ impl<'a> DeadLetterJson<'a> {
             headers: &letter.headers,
             replay_of: letter.replay.as_ref().map(replay_of),
             replay_end: links.end.and_then(ReplayEndJson::of),
-            dismissed: links.dismissal.map(dismissed),
+            dismissed: links.states.dismissal_of(letter.id).map(dismissed),
             same_event: of_event.map(same_event).collect(),
             event,
             event_base64,

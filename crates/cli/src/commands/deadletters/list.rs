@@ -5,26 +5,21 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use deadletters::ListedTotal;
 use deadletters::facts::decided_ms;
-use deadletters::ledger::ReplayRecord;
-use deadletters::replay::Replayed;
+use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
-use uuid::Uuid;
 
 use super::json::ListedJson;
-use super::selection::{DismissedArgs, SelectionArgs};
-use crate::output::{note, out, out_json};
+use super::selection::SelectionArgs;
+use crate::output::{out, out_json};
 use crate::text::{self, Table};
-use crate::unreadable_ledger::not_shown;
 
 const COLUMNS: [&str; 8] =
-    ["id", "decided", "subscription", "event", "reason", "last", "attempts", "replayed"];
+    ["id", "decided", "subscription", "event", "reason", "last", "attempts", "state"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    #[command(flatten)]
-    dismissed: DismissedArgs,
     /// The most to list; 0 lists all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
@@ -44,20 +39,17 @@ enum Output {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search_open(&arguments.dismissed).await?;
+    let (search, filter) = arguments.selection.search().await?;
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
     let found = search.letters.newest(&filter, limit).await?;
-    let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = search.letters.replayed(Some(&ids)).await?;
-    let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
+    let listed = found.iter().map(|letter| ListedJson::new(letter, &filter.states));
     let is_read_by_people = arguments.output == Output::Table;
     let are_more = is_read_by_people && limit.is_some_and(|limit| found.len() >= limit);
     let total = if are_more { search.letters.listed_total(&filter).await? } else { None };
     search.clear();
-    not_shown(&replayed.unreadable).iter().for_each(note);
     match arguments.output {
         Output::Table if found.is_empty() => {}
-        Output::Table => out(&format!("{}\n", table(&found, &replayed)))?,
+        Output::Table => out(&format!("{}\n", table(&found, &filter.states)))?,
         Output::Json => {
             out_json(&serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?)?;
         }
@@ -87,20 +79,15 @@ fn of_all(shown: u64, total: ListedTotal) -> String {
     }
 }
 
-fn table(letters: &[StoredDeadLetter], replayed: &Replayed) -> Table {
+fn table(letters: &[StoredDeadLetter], states: &LetterStates) -> Table {
     let mut table = text::table(&COLUMNS);
     for letter in letters {
-        table.add_row(row(letter, replayed.get(&letter.id)));
+        table.add_row(row(letter, states));
     }
     table
 }
 
-fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8] {
-    let replayed = match replayed {
-        Some(record) if record.is_uncertain() => format!("{} ?", record.job),
-        Some(record) => record.job.clone(),
-        None => "-".to_owned(),
-    };
+fn row(letter: &StoredDeadLetter, states: &LetterStates) -> [String; 8] {
     [
         text::short_id(letter.id),
         text::at(decided_ms(letter)),
@@ -109,6 +96,6 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8
         text::line(&letter.reason),
         text::outcome(letter.outcome.as_deref(), letter.status),
         letter.attempts.to_string(),
-        replayed,
+        states.of(letter.id).to_string(),
     ]
 }

@@ -1,6 +1,6 @@
 //! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
-//! A blob is removed when every dead letter in it matches, and so are their dismissals. Ledgers are kept. In a versioned bucket
+//! A blob is removed when every dead letter in it matches. Ledgers and dismissals are kept. In a versioned bucket
 //! the versions are kept as well.
 
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use crate::{progress, text};
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Remove all dead letters of the container: without a filter this is required
+    /// Remove all dead letters of the container, in whatever state: without a filter this is required
     #[arg(long = "all")]
     all_letters: bool,
     /// Count them, and remove nothing
@@ -42,6 +42,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (true, true) | (false, false) => {}
     }
     let (search, filter) = arguments.selection.search().await?;
+    let filter = if arguments.all_letters { filter.of_any_state() } else { filter };
     let (mut keys, mut found, mut kept) = (Vec::new(), HashSet::new(), 0_u64);
     let mut blobs = search.letters.whole_blobs(&filter);
     while let Some((key, letters)) = blobs.try_next().await? {
@@ -85,8 +86,6 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();
-    // After the blobs: a dead letter that is still there stays dismissed.
-    search.letters.forget_dismissals(&found).await?;
     out(&format!("{count} in {blobs} removed; {versions}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

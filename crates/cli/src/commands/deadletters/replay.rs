@@ -4,24 +4,23 @@ use std::future::pending;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use deadletters::filter::Filter;
-use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
+use deadletters::ledger::{ReplayCounts, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
-use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
+use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
 use deadletters::{DeadLetters, Rate};
 use delivery::address::http_url;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::time::brief;
-use futures::stream::TryStreamExt as _;
 use url::Url;
-use uuid::Uuid;
 
 use super::ends;
 use super::search::Search;
-use super::selection::{ContainerArgs, DismissedArgs};
+use super::selection::{ContainerArgs, take_each};
 use super::until_quiet;
 use crate::commands::destinations::stopped;
 use crate::confirm::{is_confirmed, may_proceed};
@@ -48,12 +47,6 @@ pub(super) struct Arguments {
     ids: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
-    #[command(flatten)]
-    dismissed: DismissedArgs,
-    /// Also those that were replayed before, whether or not it is known how that ended, and those that a
-    /// replay has become; of a dead letter and its replay only the newer
-    #[arg(long, help_heading = "Filters")]
-    again: bool,
     /// Count them, and send nothing
     #[arg(long)]
     dry_run: bool,
@@ -78,7 +71,7 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Job", value_name = "TEXT")]
     note: Option<String>,
     /// Continue a job that was interrupted
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs", "again"])]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
     #[arg(long, requires = "resume")]
@@ -88,7 +81,7 @@ pub(super) struct Arguments {
     wait: Option<u64>,
     /// Repeat until no dead letter has come for this long, as in 12m: functions know of a pause for some minutes after
     /// its end
-    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "again", "ids"])]
+    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
 }
 
@@ -150,11 +143,8 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
     }
     let search = Search::start(letters);
     let letters = &search.letters;
-    let filter = arguments.dismissed.apply(letters, arguments.filter.filter()?).await?;
-    let mut plan = plan(letters, &arguments.ids, &filter, &target).await?;
-    let named = !arguments.ids.is_empty();
-    let replayed = letters.replayed(Some(&plan.ids())).await?;
-    let mut left_out = leave_out(&replayed, &mut plan, arguments.again, named)?;
+    let filter = letters.with_states(arguments.filter.filter()?).await?;
+    let (mut plan, mut left_out) = plan(letters, &arguments.ids, &filter, &target).await?;
     if let (ReplayTarget::Subscription, Some(stack)) = (&target, arguments.container.stack()) {
         let stopped = leave_out_stopped(stack, &mut plan).await?;
         if let (Some(first), true) = (stopped.first(), arguments.until_quiet.is_some()) {
@@ -166,7 +156,7 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
         search.clear();
         return Ok(Round::Nothing(ExitCode::SUCCESS));
     }
-    let summary = summary(&replayed, &plan, &target);
+    let summary = summary(&filter, &plan, &target);
     search.clear();
     left_out.iter().for_each(|line| note(format_args!("{line}")));
     if plan.is_empty() {
@@ -199,34 +189,32 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
     Ok(Round::Sent { is_done, are_all_back })
 }
 
-/// Leaves out what was replayed before, or of each event the older dead letters; says so in these lines.
+/// What would be sent; and lines about what is left out.
 ///
 /// # Errors
-/// When a ledger cannot be read that may say that some of them were replayed before.
-fn leave_out(
-    replayed: &Replayed,
-    plan: &mut ReplayPlan,
-    again: bool,
-    named: bool,
-) -> anyhow::Result<Vec<String>> {
-    if again {
-        let mut lines: Vec<String> = not_shown(&replayed.unreadable).into_iter().collect();
-        let older = plan.leave_out_older();
-        if older > 0 {
-            let older = text::dead_letters(older);
-            lines.push(format!(
-                "left out: {older}, whose replays are dead letters again and are sent instead"
-            ));
-        }
-        return Ok(lines);
+/// A ledger that cannot be read, and that may say that some of them are not open.
+async fn plan(
+    letters: &DeadLetters,
+    ids: &[String],
+    filter: &Filter,
+    target: &ReplayTarget,
+) -> anyhow::Result<(ReplayPlan, Vec<String>)> {
+    let unreadable = filter.states.unreadable();
+    if let (Some(ledger), false) = (unreadable.first(), filter.is_of_any_state()) {
+        bail!("{}; --state all sends them whether or not they were replayed", refusal(ledger));
     }
-    let left_out = plan.leave_out_replayed(replayed, named);
-    let left_out = left_out.map_err(|ledger| {
-        anyhow!("{}; --again sends them whether or not they were replayed", refusal(&ledger))
-    })?;
-    let of = text::dead_letters(left_out);
-    let line = format!("left out: {of}, replayed before; --again includes them");
-    Ok(Some(line).filter(|_| left_out > 0).into_iter().collect())
+    let mut plan = ReplayPlan::default();
+    let take = |letter: &StoredDeadLetter| plan.add(letter, target);
+    let left_out = take_each(letters, ids, filter, take).await?;
+    let mut lines: Vec<String> = not_shown(unreadable).into_iter().chain(left_out).collect();
+    let older = plan.leave_out_older();
+    if older > 0 {
+        let older = text::dead_letters(older);
+        lines.push(format!(
+            "left out: {older}, whose replays are dead letters again and are sent instead"
+        ));
+    }
+    Ok((plan, lines))
 }
 
 /// True if the ends of deliveries will be recorded in this container. Prints a note if not.
@@ -352,28 +340,8 @@ fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     )
 }
 
-async fn plan(
-    letters: &DeadLetters,
-    ids: &[String],
-    filter: &Filter,
-    target: &ReplayTarget,
-) -> anyhow::Result<ReplayPlan> {
-    let mut plan = ReplayPlan::default();
-    if ids.is_empty() {
-        let mut all = letters.all(filter);
-        while let Some(letter) = all.try_next().await? {
-            plan.add(&letter, target);
-        }
-    } else {
-        let found = letters.find(ids).await?;
-        let matching = found.iter().filter(|letter| filter.matches(letter));
-        matching.for_each(|letter| plan.add(letter, target));
-    }
-    Ok(plan)
-}
-
 /// What would be sent where, and how much of it was sent before.
-fn summary(replayed: &Replayed, plan: &ReplayPlan, target: &ReplayTarget) -> String {
+fn summary(filter: &Filter, plan: &ReplayPlan, target: &ReplayTarget) -> String {
     let count = text::dead_letters(plan.len() as u64);
     let mut lines = match target {
         ReplayTarget::Subscription => format!("{count} to send again:\n"),
@@ -383,9 +351,7 @@ fn summary(replayed: &Replayed, plan: &ReplayPlan, target: &ReplayTarget) -> Str
     for (subscription, count) in &plan.subscriptions {
         lines.push_str(&format!("  {:>9}  {}\n", text::grouped(*count), text::line(subscription)));
     }
-    let state = |letter: &Uuid| replayed.get(letter).map(|record| record.entry.state);
-    let is_sent = |letter: &&Uuid| state(letter) == Some(ReplayState::Sent);
-    let sent = plan.ids().iter().filter(is_sent).count() as u64;
+    let sent = plan.sent_before(&filter.states);
     if sent > 0 {
         lines.push_str(&format!(
             "{} of them were replayed before; `lastmile deadletters jobs` lists the jobs\n",

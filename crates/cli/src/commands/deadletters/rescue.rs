@@ -125,7 +125,7 @@ async fn rescue(
     let stored = Some((container.name.clone(), key));
     // Nobody else reports it: the function has only moved the message.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
-        container.put_if_absent(&end.replay.end_key(&container.prefix), end.bytes(), None).await?;
+        container.put_if_absent(&end.key(&container.prefix), end.bytes(), None).await?;
     }
     let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
     let deleted = delete.send().await;

@@ -9,6 +9,7 @@ use deadletters::filter::Filter;
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
+use super::selection::in_state;
 use crate::output::note;
 use crate::{progress, text};
 
@@ -34,12 +35,23 @@ impl Search {
         self.bar.finish_and_clear();
     }
 
-    /// Calls [`Self::finish`], after a list of the existing causes if the wanted one does not exist.
+    /// Calls [`Self::finish`], after a list of the existing causes if the wanted one does not exist, and a count of
+    /// what is in other states.
     pub(super) async fn finish_filtered(
         &self,
         filter: Filter,
         found: usize,
     ) -> anyhow::Result<ExitCode> {
+        if found == 0 && !filter.is_of_any_state() {
+            let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
+            self.clear();
+            if !others.is_empty() {
+                note(format_args!(
+                    "in other states: {}; --state all includes them",
+                    others.join(", ")
+                ));
+            }
+        }
         if found == 0 && !filter.causes.is_empty() {
             self.clear();
             let wanted = filter.causes.clone();

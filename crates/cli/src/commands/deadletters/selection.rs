@@ -3,14 +3,17 @@
 use deadletters::DeadLetters;
 use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
 use deadletters::filter::Filter;
+use deadletters::state::LetterState;
+use delivery::deadletter::stored::StoredDeadLetter;
+use futures::stream::TryStreamExt as _;
 
 use super::search::Search;
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
-use crate::output::Output;
-use crate::shell;
+use crate::output::{Output, note};
 use crate::stack::Stack;
-use crate::store;
+use crate::unreadable_ledger::not_shown;
+use crate::{shell, store, text};
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]
@@ -56,25 +59,6 @@ impl ContainerArgs {
     }
 }
 
-/// Whether dismissed dead letters are left out.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct DismissedArgs {
-    /// Also those that were dismissed
-    #[arg(long, help_heading = "Filters")]
-    dismissed: bool,
-}
-
-impl DismissedArgs {
-    /// The filter without what is dismissed, unless that is wanted.
-    pub(super) async fn apply(
-        &self,
-        letters: &DeadLetters,
-        filter: Filter,
-    ) -> anyhow::Result<Filter> {
-        if self.dismissed { Ok(filter) } else { letters.without_dismissed(filter).await }
-    }
-}
-
 /// Which dead letters of which container.
 #[derive(Debug, clap::Args)]
 pub(super) struct SelectionArgs {
@@ -85,10 +69,19 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
+    /// The dead letters, and the filter with their states.
     pub(super) async fn open(self) -> anyhow::Result<(DeadLetters, Filter)> {
+        self.open_in(LetterState::Open).await
+    }
+
+    /// The same, by default for this state.
+    pub(super) async fn open_in(self, state: LetterState) -> anyhow::Result<(DeadLetters, Filter)> {
         // A wrong filter is reported even where nothing can be read.
-        let filter = self.filter.filter()?;
-        Ok((self.container.open().await?, filter))
+        let filter = self.filter.filter_in(state)?;
+        let letters = self.container.open().await?;
+        let filter = letters.with_states(filter).await?;
+        not_shown(filter.states.unreadable()).iter().for_each(note);
+        Ok((letters, filter))
     }
 
     /// The options that name the container, for a printed command.
@@ -106,16 +99,37 @@ impl SelectionArgs {
         let (letters, filter) = self.open().await?;
         Ok((Search::start(letters), filter))
     }
+}
 
-    /// The same without what is dismissed, unless that is wanted.
-    pub(super) async fn search_open(
-        self,
-        dismissed: &DismissedArgs,
-    ) -> anyhow::Result<(Search, Filter)> {
-        let (search, filter) = self.search().await?;
-        let filter = dismissed.apply(&search.letters, filter).await?;
-        Ok((search, filter))
+/// Takes each of the dead letters of these ids, or without any, of all that match the filter. Says which of
+/// those with these ids do not match it only because of their state.
+pub(super) async fn take_each(
+    letters: &DeadLetters,
+    ids: &[String],
+    filter: &Filter,
+    mut take: impl FnMut(&StoredDeadLetter),
+) -> anyhow::Result<Option<String>> {
+    if ids.is_empty() {
+        let mut all = letters.all(filter);
+        while let Some(letter) = all.try_next().await? {
+            take(&letter);
+        }
+        return Ok(None);
     }
+    let in_any_state = filter.clone().of_any_state();
+    let named = letters.find(ids).await?;
+    let (matching, others): (Vec<_>, Vec<_>) =
+        named.iter().filter(|it| in_any_state.matches(it)).partition(|it| filter.matches(it));
+    matching.into_iter().for_each(take);
+    let counts = filter.states.counts(others.iter().map(|letter| letter.id));
+    let counts: Vec<String> = counts.iter().map(in_state).collect();
+    let line = format!("left out: {}; --state all includes them", counts.join(", "));
+    Ok(Some(line).filter(|_| !counts.is_empty()))
+}
+
+/// `3 delivered`
+pub(super) fn in_state((state, count): &(LetterState, u64)) -> String {
+    format!("{} {state}", text::grouped(*count))
 }
 
 /// The options of the verbs that sum up.
@@ -123,8 +137,6 @@ impl SelectionArgs {
 pub(super) struct SummaryArgs {
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
-    #[command(flatten)]
-    pub(super) dismissed: DismissedArgs,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     pub(super) output: Output,

@@ -10,7 +10,6 @@ use deadletters::{SAME_EVENT_READS_MAX, SameEvent};
 use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::replay::ReplayOutcome;
 use delivery::time::duration::format_ms;
-use uuid::Uuid;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
@@ -52,23 +51,15 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(search.finish(found.len()));
     }
-    let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = letters.replayed(Some(&ids)).await?;
-    not_shown(&replayed.unreadable).iter().for_each(note);
+    let states = letters.states().await?;
+    not_shown(states.unreadable()).iter().for_each(note);
     for (index, letter) in found.iter().enumerate() {
-        let replayed = replayed.get(&letter.id);
-        let end = match replayed {
+        let end = match states.replay_of(letter.id) {
             Some(record) => Some(letters.end_state(record).await?),
             None => None,
         };
-        let dismissal = letters.dismissal(letter.id).await?;
         let same_event = letters.of_same_event(letter).await?;
-        let links = Links {
-            replayed,
-            end: end.as_ref(),
-            dismissal: dismissal.as_ref(),
-            same_event: Some(&same_event),
-        };
+        let links = Links { states: &states, end: end.as_ref(), same_event: Some(&same_event) };
         match arguments.output {
             Output::Json => {
                 let json = DeadLetterJson::new(letter, &links);
@@ -107,8 +98,15 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
         letter.replay.as_ref().map(|replay| {
             ("replay of", format!("{} by the job {}", replay.letter, text::line(replay.job())))
         }),
-        links.replayed.map(|replayed| ("replayed", describe_replay(replayed, links.end))),
-        links.dismissal.map(|dismissal| ("dismissed", describe_dismissal(dismissal))),
+        Some(("state", links.states.of(letter.id).to_string())),
+        links
+            .states
+            .replay_of(letter.id)
+            .map(|replayed| ("replayed", describe_replay(replayed, links.end))),
+        links
+            .states
+            .dismissal_of(letter.id)
+            .map(|dismissal| ("dismissed", describe_dismissal(dismissal))),
     ];
     let mut description: String =
         fields.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();

@@ -19,7 +19,7 @@ const HOURS_MAX: usize = 48;
 const NAMES_MAX: usize = 20;
 
 pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search_open(&arguments.dismissed).await?;
+    let (search, filter) = arguments.selection.search().await?;
     let stats = search.letters.stats(&filter).await?;
     search.clear();
     arguments.output.write(stats.count == 0, || json(&stats), || charts(&stats))?;

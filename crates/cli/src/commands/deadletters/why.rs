@@ -11,7 +11,7 @@ use super::selection::SummaryArgs;
 
 pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
     let place = arguments.selection.place_options();
-    let (search, filter) = arguments.selection.search_open(&arguments.dismissed).await?;
+    let (search, filter) = arguments.selection.search().await?;
     let causes = search.letters.causes(&filter).await?;
     search.clear();
     let table = || report(&causes, crate::text::width(), &place);

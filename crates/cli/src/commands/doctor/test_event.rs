@@ -13,7 +13,6 @@ use adapters::queues::text_attribute;
 use anyhow::Context as _;
 use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
-use deadletters::ledger::Ends;
 use delivery::deadletter::stored::{Failure, StoredDeadLetter, read};
 use delivery::delivery::replay::{Replay, ReplayOutcome, StoredReplayEnd};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery, Origin};
@@ -71,7 +70,7 @@ pub(super) async fn sent(
         return Ok(Item::error(item, message, help));
     };
     // It belongs to no job. Who may not remove it leaves an object that nothing reads.
-    _ = letters.container.delete(&[replay.end_key(&letters.container.prefix)]).await;
+    _ = letters.container.delete(&[replay.end_key(&letters.container.prefix, end.state)]).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {
         ReplayOutcome::Delivered => {
@@ -141,9 +140,8 @@ async fn end(
     until_ms: u64,
 ) -> anyhow::Result<Option<StoredReplayEnd>> {
     loop {
-        let mut ends = Ends::new();
-        letters.read_new_ends(replay.job(), &mut ends).await?;
-        if let Some(end) = ends.remove(&replay.letter) {
+        let ends = letters.ends(replay.job()).await?;
+        if let Some(end) = letters.stored_ends(replay.job(), ends).await?.pop() {
             return Ok(Some(end));
         }
         if Machine.now_ms() >= until_ms {
@@ -163,7 +161,7 @@ async fn of_dead_letter(
     let letter = match &end.key {
         Some(key) => letters.container.get(key).await?.and_then(|bytes| {
             let all = read(key, &letters.container.prefix, &bytes).ok()?;
-            all.into_iter().find(|letter| letter.id == end.delivery)
+            all.into_iter().find(|letter| letter.delivery_id() == end.delivery)
         }),
         None => None,
     };

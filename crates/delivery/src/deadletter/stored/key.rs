@@ -1,20 +1,23 @@
 //! The key of a blob, taken apart.
 //!
-//! Separate because a key has fields that the blob may lack: the subscription, and the id of a single dead letter.
+//! Separate because a key has fields that the blob may lack or contradict: the subscription, and the id.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
-use uuid::Uuid;
+use uuid::{Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
+
+/// The namespace of the ids that follow from a key (UUIDv5).
+const PLACES: Uuid = uuid!("5b8c1d0e-6f3a-5c27-9d41-2e7a90b3c6f8");
 
 /// The parts of a key.
 pub(super) struct KeyParts<'a> {
     pub(super) key: &'a str,
     pub(super) subscription: SubscriptionName,
-    /// The GUID of the blob; with a single dead letter, its id.
-    pub(super) guid: Option<Uuid>,
+    /// The GUID of the blob: the id of its dead letter, if it has only one.
+    pub(super) guid: Uuid,
 }
 
 impl<'a> KeyParts<'a> {
@@ -36,8 +39,14 @@ impl<'a> KeyParts<'a> {
             text.map(Cow::into_owned).map_err(|_| invalid("a name in it is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
-        // Not required: the letters may hold their ids themselves.
         let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());
+        // A blob that somebody has copied by hand may have any name.
+        let guid = guid.unwrap_or_else(|| Uuid::new_v5(&PLACES, path.as_bytes()));
         Ok(Self { key, subscription: SubscriptionName { topic, name: decoded(name)? }, guid })
+    }
+
+    /// The id of the dead letter at this place of a shared blob, from 0.
+    pub(super) fn id_at(&self, place: usize) -> Uuid {
+        Uuid::new_v5(&self.guid, place.to_string().as_bytes())
     }
 }

@@ -5,7 +5,8 @@
 //! `brokerProperties`), blobs without our own fields, objects and arrays of them.
 //!
 //! Promises: `read(key(letter), bytes(letter))` returns the dead letter's id, reason, attempts and
-//! event, which is the published text to the byte. Of a blob that an older version or somebody else wrote, it
+//! event, which is the published text to the byte. A dead letter is identified by its key, and in a
+//! shared blob by its place there: whatever a blob says, it cannot take the place of another one. Of a blob that an older version or somebody else wrote, it
 //! has the published members in their own spelling.
 //!
 //! Does not validate the event: a malformed one is read like any other, and what a blob does not
@@ -34,10 +35,13 @@ pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredDeadLette
     let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
-    elements
-        .into_iter()
-        .map(|element| of_element(element, &key_parts).map_err(|why| format!("{key}: {why}")))
-        .collect()
+    let is_shared = elements.len() > 1;
+    let letter = |(place, element)| {
+        let id = if is_shared { key_parts.id_at(place) } else { key_parts.guid };
+        let letter = of_element(element, &key_parts).map_err(|why| format!("{key}: {why}"))?;
+        Ok(StoredDeadLetter { id, ..letter })
+    };
+    elements.into_iter().enumerate().map(letter).collect()
 }
 
 fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {

@@ -10,7 +10,6 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::key::KeyParts;
 use super::letter::{StoredAttempt, StoredDeadLetter, StoredSink};
@@ -120,8 +119,6 @@ impl<'a> Properties<'a> {
         key_parts: &KeyParts<'_>,
         event: String,
     ) -> Result<StoredDeadLetter, String> {
-        let id: Option<Uuid> = self.number(&["deadletterid"]);
-        let id = id.or(key_parts.guid).ok_or("neither a deadletterid nor a GUID in the key")?;
         let reason =
             ["deadletterreasoncode", "deadletterreason", "deadLetterReason", "errorreason"];
         let (history, omitted) = self.history();
@@ -133,7 +130,8 @@ impl<'a> Properties<'a> {
         let members = recalled.members();
         let [event_id, event_type, source] = [members.id(), members.event_type(), members.source()];
         Ok(StoredDeadLetter {
-            id,
+            id: key_parts.guid,
+            stated_id: self.number(&["deadletterid"]),
             key: key_parts.key.to_owned(),
             subscription: key_parts.subscription.clone(),
             reason: self.first(&reason).unwrap_or_default(),

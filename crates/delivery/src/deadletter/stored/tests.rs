@@ -17,6 +17,23 @@ fn one(text: &str) -> StoredDeadLetter {
 }
 
 #[test]
+fn a_dead_letter_is_identified_by_its_key_and_place_whatever_the_blob_says() {
+    let other = "00000000-0000-0000-0000-000000000001";
+    let stated = format!(
+        r#"{{"event":{{}},"deadletterProperties":{{"deadletterid":"{other}","deadletterreason":"x"}}}}"#
+    );
+    let guid = Uuid::try_parse("3981ba0c-1072-5698-92be-c1c5991fb55c").unwrap();
+    let single = one(&stated);
+    assert_eq!((single.id, single.delivery_id()), (guid, other.parse().unwrap()));
+    let shared = read(KEY, "dead", format!("[{stated},{stated}]").as_bytes()).unwrap();
+    let ids: Vec<Uuid> = shared.iter().map(|letter| letter.id).collect();
+    assert_eq!(ids, ["0", "1"].map(|place| Uuid::new_v5(&guid, place.as_bytes())));
+    // A name that is no GUID gives one that depends on the whole path.
+    let named = |key: &str| read(key, "", stated.as_bytes()).unwrap().remove(0).id;
+    assert_ne!(named("a/b/c/2026/11/20/7/copy.json"), named("a/b/d/2026/11/20/7/copy.json"));
+}
+
+#[test]
 fn a_key_names_subscription_and_guid() {
     let letter = one(r#"{"event":{"id":"1"},"deadletterProperties":{"deadletterreason":"x"}}"#);
     assert_eq!(letter.subscription.to_string(), "shop/or ders/..");

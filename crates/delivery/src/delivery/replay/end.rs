@@ -26,6 +26,19 @@ pub enum ReplayOutcome {
 }
 
 impl ReplayOutcome {
+    /// Every end.
+    pub const ALL: [Self; 3] = [Self::Delivered, Self::DeadAgain, Self::Dropped];
+
+    /// The word in keys and JSON.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::DeadAgain => "dead_again",
+            Self::Dropped => "dropped",
+        }
+    }
+
     /// For people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -114,6 +127,12 @@ impl ReplayEnd {
         Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
     }
 
+    /// Its key in the container with this prefix.
+    #[must_use]
+    pub fn key(&self, prefix: &str) -> String {
+        self.replay.end_key(prefix, self.outcome)
+    }
+
     /// Its line.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -158,19 +177,26 @@ impl StoredReplayEnd {
 
 #[cfg(test)]
 mod tests {
+    use super::super::of_delivery::read_end_file;
     use super::*;
 
     #[test]
-    fn an_end_is_one_line_with_a_key_of_job_and_letter_and_is_read_back() {
+    fn an_end_is_one_line_with_a_key_of_job_letter_and_outcome_and_is_read_back() {
         let replay = Replay::new("j", Uuid::from_u128(1)).unwrap();
-        let in_root = "_replays/j/ends/00000000-0000-0000-0000-000000000001.ndjson";
-        assert_eq!(replay.end_key(""), in_root);
-        assert_eq!(replay.end_key("/a/b/"), format!("a/b/{in_root}"));
+        let file = "00000000-0000-0000-0000-000000000001.dead_again.ndjson";
+        let in_root = format!("_replays/j/ends/{file}");
+        assert_eq!(replay.end_key("", ReplayOutcome::DeadAgain), in_root);
+        assert_eq!(replay.end_key("/a/b/", ReplayOutcome::DeadAgain), format!("a/b/{in_root}"));
+        assert_eq!(read_end_file(file), Some((replay.letter, ReplayOutcome::DeadAgain)));
+        for other in ["x.delivered.ndjson", "00000000-0000-0000-0000-000000000001.ndjson", ""] {
+            assert_eq!(read_end_file(other), None, "{other}");
+        }
         let stored = Some(("all/dead".to_owned(), "dead/a/b/c/2026/1/2/3/x.json".to_owned()));
         let (outcome, delivery) = (ReplayOutcome::DeadAgain, Uuid::from_u128(2));
         let end = ReplayEnd { replay, delivery, outcome, at_ms: 7, stored };
         let bytes = end.bytes();
         assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(end.key(""), in_root);
         let read = StoredReplayEnd::read(&bytes).unwrap();
         assert_eq!((read.state, read.delivery), (ReplayOutcome::DeadAgain, delivery));
         assert_eq!(read.key.as_deref(), Some("dead/a/b/c/2026/1/2/3/x.json"));

@@ -1,0 +1,281 @@
+//! The state of a dead letter: what became of it since it was stored. Pure, but for reading what is beside the blobs.
+//!
+//! A blob never changes. What people and replays did about its dead letters is beside it, in the ledgers of
+//! the jobs and in the dismissals; the newest of these says the state. Nothing there: the dead letter is open.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use delivery::time::moment;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::cause::CauseId;
+use crate::dead_letters::DeadLetters;
+use crate::dismissed::{Dismissal, Dismissals};
+use crate::filter::Filter;
+use crate::ledger::ReplayRecord;
+use crate::replay::{Replayed, UnreadableLedger};
+
+/// The state of a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LetterState {
+    /// Something is to be done about it.
+    Open,
+    /// A replay has sent it, or may have, and its end is not known yet.
+    Replaying,
+    /// A replay has delivered it.
+    Delivered,
+    /// Its replay has become a new dead letter, which counts in its place.
+    DeadAgain,
+    /// A person has said that nothing is to be done about it.
+    Dismissed,
+}
+
+impl LetterState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Open, Self::Replaying, Self::Delivered, Self::DeadAgain, Self::Dismissed];
+
+    /// The word in options and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Replaying => "replaying",
+            Self::Delivered => "delivered",
+            Self::DeadAgain => "dead-again",
+            Self::Dismissed => "dismissed",
+        }
+    }
+}
+
+impl fmt::Display for LetterState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// States that a filter selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantedState {
+    /// Any.
+    All,
+    /// This one.
+    Only(LetterState),
+}
+
+impl WantedState {
+    /// Whether it selects this state.
+    #[must_use]
+    pub fn is_of(self, state: LetterState) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(wanted) => wanted == state,
+        }
+    }
+}
+
+impl FromStr for WantedState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let state = LetterState::ALL.into_iter().find(|state| state.as_str() == text);
+        state.map(Self::Only).ok_or_else(|| {
+            let states = LetterState::ALL.map(LetterState::as_str).join(", ");
+            format!("\"{text}\" is not a state: expected {states}, or all")
+        })
+    }
+}
+
+/// The states of the dead letters of a container, as far as its ledgers can be read.
+#[derive(Debug, Clone, Default)]
+pub struct LetterStates {
+    replayed: Replayed,
+    dismissals: Dismissals,
+    now_ms: u64,
+}
+
+impl LetterStates {
+    /// The states at this time.
+    #[must_use]
+    pub fn new(replayed: Replayed, dismissals: Dismissals, now_ms: u64) -> Self {
+        Self { replayed, dismissals, now_ms }
+    }
+
+    /// The state of a dead letter.
+    #[must_use]
+    pub fn of(&self, letter: Uuid) -> LetterState {
+        let replayed = self.replayed.get(&letter);
+        let dismissal = self.dismissal_of(letter);
+        let is_newer = |record: &ReplayRecord, at: &str| {
+            moment::parse(&record.entry.at).unwrap_or_default()
+                > moment::parse(at).unwrap_or_default()
+        };
+        match (replayed, dismissal) {
+            (None, None) => LetterState::Open,
+            (Some(record), None) => record.letter_state(self.now_ms),
+            (Some(record), Some(dismissal)) if is_newer(record, &dismissal.at) => {
+                record.letter_state(self.now_ms)
+            }
+            (_, Some(_)) => LetterState::Dismissed,
+        }
+    }
+
+    /// Whether something is known about a dead letter of this id.
+    pub(crate) fn is_known(&self, letter: Uuid) -> bool {
+        self.replayed.get(&letter).is_some() || self.dismissals.of(letter).is_some()
+    }
+
+    /// The newest replay of a dead letter, if there is one.
+    #[must_use]
+    pub fn replay_of(&self, letter: Uuid) -> Option<&ReplayRecord> {
+        self.replayed.get(&letter)
+    }
+
+    /// The dismissal of a dead letter, unless it was taken back.
+    #[must_use]
+    pub fn dismissal_of(&self, letter: Uuid) -> Option<&Dismissal> {
+        self.dismissals.of(letter).filter(|dismissal| !dismissal.is_taken_back)
+    }
+
+    /// Whether dead letters of this cause were dismissed, and that was not taken back.
+    #[must_use]
+    pub fn was_dismissed(&self, cause: CauseId) -> bool {
+        self.dismissals.has_cause(cause)
+    }
+
+    /// The ledgers that may say of more dead letters that they are not open.
+    #[must_use]
+    pub fn unreadable(&self) -> &[UnreadableLedger] {
+        &self.replayed.unreadable
+    }
+
+    /// How many dead letters of the container are in which state, without those that are open or unknown.
+    #[must_use]
+    pub fn known_counts(&self) -> Vec<(LetterState, u64)> {
+        let known: HashSet<Uuid> =
+            self.replayed.records.keys().copied().chain(self.dismissals.letters()).collect();
+        let mut counts = self.counts(known);
+        counts.retain(|(state, _)| *state != LetterState::Open);
+        counts
+    }
+
+    /// How many of these dead letters are in which state, in the order of the states.
+    #[must_use]
+    pub fn counts(&self, letters: impl IntoIterator<Item = Uuid>) -> Vec<(LetterState, u64)> {
+        let mut counts: HashMap<LetterState, u64> = HashMap::new();
+        letters.into_iter().for_each(|letter| *counts.entry(self.of(letter)).or_default() += 1);
+        let count = |state| Some((state, counts.get(&state).copied()?));
+        LetterState::ALL.into_iter().filter_map(count).collect()
+    }
+}
+
+impl DeadLetters {
+    /// The states of all dead letters.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn states(&self) -> anyhow::Result<LetterStates> {
+        let (replayed, dismissals) =
+            futures::future::try_join(self.replayed(None), self.dismissals()).await?;
+        Ok(LetterStates::new(replayed, dismissals, Machine.now_ms()))
+    }
+
+    /// The same filter, which knows the states.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn with_states(&self, filter: Filter) -> anyhow::Result<Filter> {
+        Ok(Filter { states: Arc::new(self.states().await?), ..filter })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dismissed::Dismissal;
+    use crate::ledger::{Ending, LedgerEntry, ReplayState};
+    use delivery::delivery::replay::ReplayOutcome;
+
+    const LETTER: Uuid = Uuid::from_u128(1);
+
+    fn at(second: u8) -> String {
+        format!("2026-11-20T07:00:0{second}.0000000Z")
+    }
+
+    fn states(delivered_at: Option<u8>, dismissals: Vec<Dismissal>) -> LetterStates {
+        let record = delivered_at.map(|second| ReplayRecord {
+            job: "j".to_owned(),
+            entry: LedgerEntry {
+                letter: LETTER,
+                delivery: Uuid::from_u128(9),
+                state: ReplayState::Sent,
+                at: at(second),
+                problem: None,
+                end: Some(ReplayOutcome::Delivered),
+            },
+            ending: Ending::Recorded,
+        });
+        let records = record.map(|record| (LETTER, record)).into_iter().collect();
+        let replayed = Replayed { records, unreadable: Vec::new() };
+        LetterStates::new(replayed, Dismissals::new(dismissals), 0)
+    }
+
+    #[test]
+    fn the_newest_of_replay_and_dismissal_says_the_state() {
+        let dismissed =
+            |second| Dismissal::new(vec![LETTER], [], at(second), None, "known").unwrap();
+        let back = |second| Dismissal::taken_back(vec![LETTER], at(second), None);
+        for (delivered_at, dismissals, state) in [
+            (None, vec![], LetterState::Open),
+            (Some(1), vec![], LetterState::Delivered),
+            (None, vec![dismissed(1)], LetterState::Dismissed),
+            (None, vec![dismissed(1), back(2)], LetterState::Open),
+            (Some(1), vec![dismissed(2)], LetterState::Dismissed),
+            (Some(2), vec![dismissed(1)], LetterState::Delivered),
+            (Some(1), vec![dismissed(2), back(3)], LetterState::Delivered),
+        ] {
+            let states = states(delivered_at, dismissals.clone());
+            assert_eq!(states.of(LETTER), state, "{delivered_at:?} {dismissals:?}");
+            assert_eq!(states.of(Uuid::from_u128(2)), LetterState::Open);
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_by_its_word_and_an_unknown_one_names_all() {
+        for state in LetterState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(WantedState::Only(state)));
+        }
+        assert_eq!("all".parse(), Ok(WantedState::All));
+        let unknown = "closed".parse::<WantedState>().unwrap_err();
+        assert!(unknown.contains("open, replaying, delivered, dead-again, dismissed, or all"));
+    }
+
+    #[test]
+    fn a_blob_is_skipped_only_where_its_name_tells_a_state_that_is_not_wanted() {
+        let key = |id: Uuid| format!("a/b/c/2026/11/20/7/{id}.json");
+        let filter = |wanted: &str| Filter {
+            wanted_states: vec![wanted.parse().unwrap()],
+            states: Arc::new(states(Some(1), Vec::new())),
+            ..Filter::default()
+        };
+        let other = Uuid::from_u128(2);
+        for (wanted, known, unknown) in
+            [("open", false, true), ("delivered", true, true), ("all", true, true)]
+        {
+            assert_eq!(filter(wanted).may_match_key(&key(LETTER)), known, "{wanted}");
+            assert_eq!(filter(wanted).may_match_key(&key(other)), unknown, "{wanted}");
+        }
+        assert!(!filter("open").is_of_any_state() && filter("all").is_of_any_state());
+        assert!(Filter::default().is_of_any_state());
+    }
+}
