@@ -215,7 +215,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
             "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
             "lastmile deadletters replay --stack orders-prod --status 5xx --rate 50/s --yes",
-            "lastmile deadletters replay --stack orders-prod --again --wait 5m --yes",
+            "lastmile deadletters replay --stack orders-prod --cause 3f9a12c4 --wait 5m --yes",
         ],
     ),
     of_command(
@@ -230,7 +230,10 @@ const EXAMPLES: &[Examples] = &[
     of_command(
         "deadletters dismiss",
         "docs/replay.md",
-        &["lastmile deadletters dismiss 4f1c02aa --note refunded"],
+        &[
+            "lastmile deadletters dismiss 4f1c02aa --note refunded",
+            "lastmile deadletters dismiss --cause 3f9a12c4 --note \"test orders\"",
+        ],
     ),
     of_command(
         "deadletters undismiss",

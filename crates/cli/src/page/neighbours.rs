@@ -78,7 +78,7 @@ pub(super) fn related(letter: &StoredDeadLetter, cache: &LetterCache) -> Markup 
                 }
             }
         }
-        @if let Some(id) = all { p { a href=(href("/", [("id", id)])) { "All dead letters of this event" } } }
+        @if let Some(id) = all { p { a href=(href("/", [("id", id), ("state", "all")])) { "All dead letters of this event" } } }
     } } }
 }
 
@@ -127,7 +127,7 @@ mod tests {
         let shown = related(&cache.letters[0], &cache).into_string();
         assert!(shown.contains("9 dead letters besides this one"), "{shown}");
         assert_eq!(shown.matches("href=\"/letters/").count(), RELATED_MAX);
-        assert!(shown.contains("href=\"/?id=order-1\""), "{shown}");
+        assert!(shown.contains("href=\"/?id=order-1&amp;state=all\""), "{shown}");
         let other =
             StoredDeadLetter { source: Some("x".to_owned()), ..(*cache.letters[0]).clone() };
         assert_eq!(related(&other, &cache).into_string(), "");

@@ -175,6 +175,13 @@ fn empty_container(app: &App) -> Markup {
 }
 
 fn no_match(query: &Query, cache: &LetterCache) -> Markup {
+    if query.is_all() {
+        return html! { section .message {
+            h2 { "No dead letter is open" }
+            p { (text::dead_letters(cache.letters.len() as u64)) " in other states." }
+            p { a .button href=(query.with(&[("state", "all")])) { "Show them" } }
+        } };
+    }
     html! { section .message {
         h2 { "No dead letter matches" }
         p {

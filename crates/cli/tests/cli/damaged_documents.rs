@@ -55,7 +55,7 @@ fn ledger(job: &str, at: &str) -> [(String, String); 2] {
     let entry = json!({"letter": id, "delivery": id, "state": "sent", "at": at});
     let plan = format!("{header}\n{}\n", json!({"letter": id, "key": key}));
     let file = |name: &str| format!("_replays/{job}/{name}.ndjson");
-    [(file("plan"), plan), (file("done"), format!("{entry}\n"))]
+    [(file("plan"), plan), (file("done"), format!("{header}\n{entry}\n"))]
 }
 
 #[test]
@@ -63,16 +63,16 @@ fn no_member_of_a_document_begins_a_line() {
     let container = TestContainer::folder();
     let id = LETTERS[0].id();
     let at = format!("2026\n{FORGED}");
-    let dismissal = json!({"v": 1, "letter": id, "at": at, "by": at, "note": at}).to_string();
+    let dismissal = json!({"v": 1, "letters": [id], "at": at, "by": at, "note": at}).to_string();
     let unreadable = format!("shop/orders/billing/2026/11/19/22/x\n{FORGED}.json");
     container.write(&[two_lines_each(), (unreadable, "not JSON".to_owned())]);
     container.write(&ledger("job", &at));
     container.write(&[(format!("_dismissed/{id}.ndjson"), dismissal)]);
     for verb in [
         &["show", &id][..],
-        &["list", "--dismissed"],
-        &["why", "--dismissed"],
-        &["stats", "--dismissed"],
+        &["list", "--state", "all"],
+        &["why", "--state", "all"],
+        &["stats", "--state", "all"],
         &["jobs"],
         &["jobs", "job"],
         &["replay", "--resume", "job", "--dry-run"],
@@ -115,7 +115,9 @@ fn with_newer_ledger() -> TestContainer {
 fn a_ledger_that_cannot_be_read_is_left_out_and_named_once() {
     let container = with_newer_ledger();
     let id = LETTERS[0].id();
-    for verb in [&["list"][..], &["show", &id], &["jobs"], &["export"]] {
+    let of_all = ["--state", "all", "--output", "ndjson"];
+    let list = [&["list"][..], &of_all].concat();
+    for verb in [&list[..], &["show", &id], &["jobs"], &["export", "--state", "all"]] {
         let output = container.run(verb);
         let (said, noted) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {noted}");
@@ -172,10 +174,10 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
     let (code, said, noted) = replay(&["order-2"]);
     assert_eq!((code, said.as_str()), (Some(1), ""), "{noted}");
     assert!(noted.contains(NEWER), "{noted}");
-    for way in ["update lastmile", "move the folder _replays/newer elsewhere", "--again"] {
+    for way in ["update lastmile", "move the folder _replays/newer elsewhere", "--state all"] {
         assert!(noted.contains(way), "{way}: {noted}");
     }
-    let (code, said, noted) = replay(&["order-2", "--again", "--name", "again"]);
+    let (code, said, noted) = replay(&["order-2", "--state", "all", "--name", "again"]);
     assert_eq!(code, Some(1), "{said}{noted}");
     assert!(
         noted.contains("--resume again") && noted.contains("not shown: the replay job newer"),
@@ -195,14 +197,14 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
     let container = with_newer_ledger();
     let server = PageServer::start(&container, &[]);
     let id = LETTERS[0].id();
-    for path in ["/", "/jobs", &format!("/letters/{id}")] {
+    for path in ["/?state=all", "/jobs", &format!("/letters/{id}")] {
         let page = server.page(path).await;
         assert!(page.contains("not shown: the replay job newer"), "{path}: {page}");
         assert!(page.contains("/jobs/known"), "{path}: {page}");
     }
     let refused = server.page("/replay?id=order-2").await;
     assert!(refused.contains(NEWER) && !refused.contains("name=\"count\""), "{refused}");
-    let wanted = server.page("/replay?id=order-2&again=yes").await;
+    let wanted = server.page("/replay?id=order-2&state=all").await;
     assert!(wanted.contains("name=\"count\" value=\"1\""), "{wanted}");
     let token = wanted.split("name=\"token\" value=\"").nth(1).and_then(|of| of.split('"').next());
     let token = token.expect("a form with a token");

@@ -22,7 +22,8 @@ fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_ba
     let done = container.run(&["dismiss", &id, "--note", "a test order\u{1b}[2J"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert_eq!(text(&done.stdout), "1 dead letter dismissed\n");
-    assert_eq!((count(&container, &[]), count(&container, &["--dismissed"])), (4, 5));
+    let counts = [&[][..], &["--state", "dismissed"], &["--state", "all"]];
+    assert_eq!(counts.map(|state| count(&container, state)), [4, 1, 5]);
     let shown = text(&container.run(&["show", &id]).stdout);
     assert!(shown.contains("dismissed") && shown.contains("a test order"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
@@ -37,11 +38,11 @@ fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_ba
                 None => json["letters"].as_u64().expect("a number"),
             }
         };
-        assert_eq!((sum(&[]), sum(&["--dismissed"])), (4, 5), "{verb}");
+        assert_eq!((sum(&[]), sum(&["--state", "open,dismissed"])), (4, 5), "{verb}");
     }
     let replay = text(&container.run(&["replay", "--dry-run"]).stdout);
     assert!(replay.starts_with("4 dead letters to send again"), "{replay}");
-    let replay = text(&container.run(&["replay", "--dry-run", "--dismissed"]).stdout);
+    let replay = text(&container.run(&["replay", "--dry-run", "--state", "all"]).stdout);
     assert!(replay.starts_with("5 dead letters to send again"), "{replay}");
     let undone = container.run(&["undismiss", &id]);
     assert_eq!(undone.status.code(), Some(0), "{}", text(&undone.stderr));
@@ -85,13 +86,35 @@ async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
 }
 
 #[test]
-fn a_purge_removes_the_dismissals_of_what_it_removes_and_no_others() {
+fn what_matches_a_filter_is_dismissed_and_taken_back_together_and_both_stay_on_record() {
     let container = container();
-    let (removed, kept) = (LETTERS[2].id(), LETTERS[0].id());
-    let done = container.run(&["dismiss", &removed, &kept, "--note", "x"]);
+    let unfiltered = container.run(&["dismiss", "--note", "x"]);
+    assert_eq!(unfiltered.status.code(), Some(2));
+    assert!(text(&unfiltered.stderr).contains("neither an id nor a filter"), "{unfiltered:?}");
+    let done = container.run(&["dismiss", "--subscription", "billing", "--note", "known"]);
+    let dismissed = 5 - count(&container, &[]);
+    assert!(dismissed > 1, "{done:?}");
+    assert_eq!(text(&done.stdout), format!("{dismissed} dead letters dismissed\n"));
+    let nothing = container.run(&["dismiss", "--subscription", "billing", "--note", "known"]);
+    let noted = text(&nothing.stderr);
+    assert_eq!(nothing.status.code(), Some(1), "{noted}");
+    assert!(noted.contains(&format!("in other states: {dismissed} dismissed; --state all")));
+    let undone = container.run(&["undismiss", "--subscription", "billing"]);
+    assert!(text(&undone.stdout).contains("no longer dismissed"), "{undone:?}");
+    assert_eq!(count(&container, &[]), 5);
+    let records = container.path().join("_dismissed").read_dir().expect("a folder").count();
+    assert_eq!(records, 2);
+}
+
+#[test]
+fn a_purge_removes_what_is_in_the_wanted_state() {
+    let container = container();
+    let id = LETTERS[2].id();
+    let done = container.run(&["dismiss", &id, "--note", "x"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let purged = container.run(&["purge", "--status", "404", "--yes"]);
+    assert_eq!(purged.status.code(), Some(1), "it is not open: {purged:?}");
+    let purged = container.run(&["purge", "--state", "dismissed", "--yes"]);
     assert!(text(&purged.stdout).starts_with("1 dead letter in 1 blob removed"), "{purged:?}");
-    let is_there = |id: &str| container.path().join(format!("_dismissed/{id}.ndjson")).exists();
-    assert_eq!((is_there(&removed), is_there(&kept)), (false, true));
+    assert_eq!(count(&container, &["--state", "all"]), 4);
 }

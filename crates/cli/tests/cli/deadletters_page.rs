@@ -324,8 +324,8 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(server.page("/jobs").await.contains(&job));
     assert!(server.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
     let replay = server.page("/replay?status=503").await;
-    assert!(replay.contains("Left out: 3 dead letters, replayed before"), "{replay}");
-    let again = server.page("/replay?status=503&again=yes").await;
+    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
+    let again = server.page("/replay?status=503&state=all").await;
     assert!(again.contains("3 of them were replayed before"), "{again}");
 
     // As if it had been killed between sending and writing the ledger.

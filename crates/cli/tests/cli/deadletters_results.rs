@@ -90,7 +90,7 @@ impl Results {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_dead_again_is_counted_linked_and_not_sent_once_more_by_itself() {
+async fn what_is_dead_again_is_counted_once_and_linked() {
     let results = Results::start(StatusCode::BAD_REQUEST, 120, "").await;
     let done = results.replay(&["--name", "first", "--wait", WAIT]).await;
     let (said, noted) = (text(&done.stdout), text(&done.stderr));
@@ -120,21 +120,19 @@ async fn what_is_dead_again_is_counted_linked_and_not_sent_once_more_by_itself()
     let shown = text(&results.run(&["show", new]).await.stdout);
     assert!(shown.contains(&format!("{old} by the job first")), "{shown}");
 
-    let repeated = results.replay(&["--name", "second"]).await;
-    assert_eq!(repeated.status.code(), Some(1), "{}", text(&repeated.stdout));
-    let noted = text(&repeated.stderr);
-    assert!(noted.contains("240 dead letters, replayed before; --again"), "{noted}");
-    let jobs = results.json(&["jobs"]).await;
-    assert_eq!(jobs.as_array().map(Vec::len), Some(1), "{jobs}");
-
-    // One that is named is a new dead letter, and not what was replayed before.
+    // Each event once, as its newest dead letter.
+    let stats = results.json(&["stats"]).await;
+    assert_eq!(stats["letters"], 120, "{stats}");
+    let stats = results.json(&["stats", "--state", "dead-again"]).await;
+    assert_eq!(stats["letters"], 120, "{stats}");
+    let count = results.run(&["replay", "--dry-run"]).await;
+    assert!(text(&count.stdout).starts_with("120 dead letters to send again"), "{count:?}");
     let named = results.run(&["replay", new, "--dry-run"]).await;
     assert!(text(&named.stdout).starts_with("1 dead letter to send again"), "{named:?}");
     let named = results.run(&["replay", old, "--dry-run"]).await;
-    assert!(text(&named.stderr).contains("1 dead letter, replayed before"), "{named:?}");
-
-    // Of each event once: its newest dead letter.
-    let again = results.replay(&["--again", "--name", "third", "--wait", WAIT]).await;
+    assert!(text(&named.stderr).contains("left out: 1 dead-again"), "{named:?}");
+    let again = results.replay(&["--state", "all", "--name", "third", "--wait", WAIT]).await;
+    assert!(text(&again.stderr).contains("left out: 120 dead letters, whose replays"), "{again:?}");
     assert!(text(&again.stdout).contains("120 of 120 dead letters sent"), "{again:?}");
     assert!(text(&again.stdout).ends_with("120 dead again\n"), "{again:?}");
     results.stack.stop().await.expect("it stops");
@@ -148,8 +146,14 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     assert!(text(&done.stdout).ends_with("3 delivered\n"), "{}", text(&done.stdout));
     let job = results.job("good").await;
     assert_eq!((&job["delivered"], &job["under_way"]), (&3.into(), &0.into()), "{job}");
-    // Once everything has ended, a look at the job needs one object for all ends.
-    assert!(results.container.join("_replays/good/ends.ndjson").exists());
+    // Once everything has ended, a look at the job needs one object.
+    results.json(&["jobs"]).await;
+    let done = std::fs::read_to_string(results.container.join("_replays/good/done.ndjson"));
+    let done = done.expect("it is there");
+    assert_eq!(done.matches(r#""end":"delivered""#).count(), 3, "{done}");
+    let list = results.run(&["list"]).await;
+    assert_eq!(list.status.code(), Some(1), "{list:?}");
+    assert!(text(&list.stderr).contains("in other states: 3 delivered"), "{list:?}");
     let id = sample(1, (20, 9), "").id();
     assert_eq!(results.json(&["show", &id]).await["replay_end"]["state"], "delivered");
 
@@ -163,8 +167,8 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     let letter = server.page(&format!("/letters/{id}")).await;
     assert!(letter.contains("Its replay") && letter.contains("delivered"), "{letter}");
     let replay = server.page("/replay").await;
-    assert!(replay.contains("Left out: 3 dead letters, replayed before"), "{replay}");
-    assert!(server.page("/replay?again=yes").await.contains("3 dead letters would be sent"));
+    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
+    assert!(server.page("/replay?state=all").await.contains("3 dead letters would be sent"));
     results.stack.stop().await.expect("it stops");
 }
 
@@ -274,7 +278,7 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     let shown = text(&results.run(&["show", &sample(2, (20, 9), "").id()]).await.stdout);
     assert!(shown.contains("failed        its sink, https://sink.example.com/"), "{shown}");
     assert!(shown.contains("the same event") && shown.contains(&new(2)), "{shown}");
-    let why = results.json(&["why"]).await;
+    let why = results.json(&["why", "--state", "all"]).await;
     let parties: Vec<&Value> =
         why.as_array().expect("a list").iter().map(|of| &of["failed"]).collect();
     assert!(parties.contains(&&"reply".into()) && parties.contains(&&"sink".into()), "{why}");
@@ -296,7 +300,8 @@ fn ledger(job: &str, sent_at: &str, (key, _): &(String, String)) -> Vec<(String,
         "{{\"letter\":\"{letter}\",\"delivery\":\"{letter}\",\"state\":\"sent\",\"at\":\"{sent_at}\"}}\n"
     );
     let file = |name: &str| format!("_replays/{job}/{name}.ndjson");
-    vec![(file("plan"), plan), (file("1"), entry.clone()), (file("done"), entry)]
+    let done = format!("{header}\n{entry}");
+    vec![(file("plan"), plan), (file("1"), entry), (file("done"), done)]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -320,7 +325,7 @@ async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
     let shown = program.run(&["show", &id, "--output", "json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
     assert_eq!(shown["replay_end"]["state"], "unknown");
-    let again = program.run(&["replay", "--again", "--dry-run"]);
+    let again = program.run(&["replay", "--dry-run"]);
     assert!(text(&again.stdout).starts_with("1 dead letter to send again"), "{again:?}");
 
     let server = PageServer::start(&program, &[]);

@@ -45,8 +45,8 @@ async function aPersonFiltersOpensAndReplays(browser) {
   await page.waitForURL(/\/jobs\//);
   await page.getByText("done", { exact: true }).waitFor();
   await judge(page, "job-1280-light");
-  await page.goto("/");
-  assert.match(await page.getByRole("row", { name: /order-5/ }).innerText(), /yes/);
+  await page.goto("/?state=all");
+  assert.match(await page.getByRole("row", { name: /order-5/ }).innerText(), /replaying/);
   // A row is a link as a whole.
   const { x, y, width, height } = await page.getByRole("row", { name: /order-4/ }).boundingBox();
   await page.mouse.click(x + width / 2, y + height / 2);
