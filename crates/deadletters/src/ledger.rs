@@ -130,7 +130,22 @@ pub struct LedgerEntry {
     pub problem: Option<String>,
     /// How its delivery ended, if that is known; in no chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<ReplayOutcome>,
+    pub end: Option<KnownEnd>,
+}
+
+/// The known end of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownEnd {
+    /// How it ended.
+    pub state: ReplayOutcome,
+    /// When, RFC 3339.
+    pub at: String,
+}
+
+impl From<&StoredReplayEnd> for KnownEnd {
+    fn from(end: &StoredReplayEnd) -> Self {
+        Self { state: end.state, at: end.at.clone() }
+    }
 }
 
 impl LedgerEntry {
@@ -237,8 +252,8 @@ impl ReplayCounts {
     }
 }
 
-/// How the deliveries of a job ended, by the dead letter that was replayed.
-pub type Ends = HashMap<Uuid, ReplayOutcome>;
+/// The ends of the deliveries of a job, by the dead letter that was replayed.
+pub type Ends = HashMap<Uuid, StoredReplayEnd>;
 
 /// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
 /// that every delivery has, its dead letter within the 14 days of its own delivery to a sink, refused by
@@ -255,7 +270,7 @@ pub enum ReplayEndState {
     /// No end was reported, and none is to be expected: whether it was delivered is unknown.
     Unknown,
     /// It has ended.
-    Ended(StoredReplayEnd),
+    Ended(KnownEnd),
 }
 
 /// How many deliveries of a job ended how.
@@ -283,7 +298,8 @@ impl EndCounts {
     ) -> Self {
         let mut counts = Self::default();
         for entry in entries {
-            *match (ends.get(&entry.letter), entry.state) {
+            let end = ends.get(&entry.letter).map(|end| end.state);
+            *match (end.or(entry.end.as_ref().map(|end| end.state)), entry.state) {
                 (Some(ReplayOutcome::Delivered), _) => &mut counts.delivered,
                 (Some(ReplayOutcome::DeadAgain), _) => &mut counts.dead_again,
                 (Some(ReplayOutcome::Dropped), _) => &mut counts.dropped,
@@ -372,7 +388,7 @@ impl ReplayRecord {
     /// The state that this replay gives its dead letter.
     #[must_use]
     pub(crate) fn letter_state(&self, now_ms: u64) -> LetterState {
-        match (self.entry.end, self.ending) {
+        match (self.entry.end.as_ref().map(|end| end.state), self.ending) {
             (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
             (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
             // No new dead letter holds the event: this one is still the one to look at.
@@ -383,11 +399,11 @@ impl ReplayRecord {
         }
     }
 
-    /// What is known of the end of its delivery, whose record is this.
+    /// What is known of the end of its delivery.
     #[must_use]
-    pub(crate) fn end_state(&self, end: Option<StoredReplayEnd>, now_ms: u64) -> ReplayEndState {
-        match (end, self.ending) {
-            (Some(end), _) => ReplayEndState::Ended(end),
+    pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
+        match (&self.entry.end, self.ending) {
+            (Some(end), _) => ReplayEndState::Ended(end.clone()),
             (None, Ending::Recorded) if !self.is_uncertain() => {
                 if self.entry.is_overdue(now_ms) {
                     ReplayEndState::Unknown
@@ -535,6 +551,7 @@ mod tests {
             (Ending::Untold, Sent, None, 8, Replaying),
             (Ending::Untold, Sent, None, late, Open),
         ] {
+            let end = end.map(|state| KnownEnd { state, at: moment::rfc3339(7) });
             let entry = LedgerEntry { end, ..entry(1, state) };
             let record = ReplayRecord { ending, ..record("j", entry) };
             assert_eq!(record.letter_state(now_ms), of_letter, "{record:?} {now_ms}");
@@ -567,8 +584,8 @@ mod tests {
             LedgerEntry { problem: Some("no".to_owned()), ..entry(2, ReplayState::Refused) },
         ];
         assert_eq!(read_entries(&write_entries(&entries)), Ok(entries.to_vec()));
-        let ended =
-            entries.map(|entry| LedgerEntry { end: Some(ReplayOutcome::DeadAgain), ..entry });
+        let end = KnownEnd { state: ReplayOutcome::DeadAgain, at: moment::rfc3339(9) };
+        let ended = entries.map(|entry| LedgerEntry { end: Some(end.clone()), ..entry });
         let header = read_plan(&text).unwrap().0;
         assert_eq!(read_done(&write_done(&header, &ended)), Ok((header, ended.to_vec())));
     }
@@ -610,26 +627,20 @@ mod tests {
     #[test]
     fn an_end_that_was_not_reported_in_the_longest_life_of_a_delivery_is_unknown_and_not_under_way()
     {
-        let (sent, ended) = (entry(1, ReplayState::Sent), entry(2, ReplayState::Sent));
-        let end = format!(
-            r#"{{"v":1,"job":"j","letter":"{}","delivery":"{}","state":"delivered","at":"{}"}}"#,
-            ended.letter, ended.delivery, ended.at
-        );
-        let end = StoredReplayEnd::read(end.as_bytes()).unwrap();
-        let entries = [sent, ended, entry(3, ReplayState::Refused)];
-        let ends = Ends::from([(end.letter, end.state)]);
+        let end = KnownEnd { state: ReplayOutcome::Delivered, at: moment::rfc3339(7) };
+        let ended = LedgerEntry { end: Some(end.clone()), ..entry(2, ReplayState::Sent) };
+        let entries = [entry(1, ReplayState::Sent), ended, entry(3, ReplayState::Refused)];
+        let state = |at: usize, now_ms| record("j", entries[at].clone()).end_state(now_ms);
         let at = |now_ms| {
             let EndCounts { delivered, under_way, unknown, .. } =
-                EndCounts::of(&entries, &ends, now_ms);
-            let state = record("j", entries[0].clone()).end_state(None, now_ms);
-            ((delivered, under_way, unknown), state)
+                EndCounts::of(&entries, &Ends::new(), now_ms);
+            ((delivered, under_way, unknown), state(0, now_ms))
         };
         // The entries were sent in millisecond 7.
         assert_eq!(at(7 + UNKNOWN_AFTER_MS), ((1, 1, 0), ReplayEndState::UnderWay));
         assert_eq!(at(8 + UNKNOWN_AFTER_MS), ((1, 0, 1), ReplayEndState::Unknown));
         // One that comes later still counts.
-        let late = record("j", entries[1].clone()).end_state(Some(end.clone()), u64::MAX);
-        assert_eq!(late, ReplayEndState::Ended(end));
+        assert_eq!(state(1, u64::MAX), ReplayEndState::Ended(end));
     }
 
     #[test]

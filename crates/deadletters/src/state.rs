@@ -203,7 +203,7 @@ impl DeadLetters {
 mod tests {
     use super::*;
     use crate::dismissed::Dismissal;
-    use crate::ledger::{Ending, LedgerEntry, ReplayState};
+    use crate::ledger::{Ending, KnownEnd, LedgerEntry, ReplayState};
     use delivery::delivery::replay::ReplayOutcome;
 
     const LETTER: Uuid = Uuid::from_u128(1);
@@ -221,7 +221,7 @@ mod tests {
                 state: ReplayState::Sent,
                 at: at(second),
                 problem: None,
-                end: Some(ReplayOutcome::Delivered),
+                end: Some(KnownEnd { state: ReplayOutcome::Delivered, at: at(second) }),
             },
             ending: Ending::Recorded,
         });

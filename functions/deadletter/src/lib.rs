@@ -74,12 +74,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         for record in records {
             match ReplayEndRecord::of(record, now_ms) {
                 Some(ReplayEndRecord::Read(end)) => {
-                    ends.push(replay_end::contained_record(
-                        &self.ports,
-                        &self.container,
-                        record,
-                        end,
-                    ));
+                    ends.push((record, end));
                     continue;
                 }
                 Some(ReplayEndRecord::Lost(why)) => {
@@ -102,7 +97,12 @@ impl<P: StoragePorts> DeadLetters<P> {
             batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
         let mut redeliver = stream::iter(stores).buffer_unordered(AT_ONCE).concat().await;
         redeliver.extend(stream::iter(waits).buffer_unordered(AT_ONCE).concat().await);
-        redeliver.extend(stream::iter(ends).buffer_unordered(AT_ONCE).concat().await);
+        let ends = replay_end::by_job(ends);
+        let recorded = ends
+            .iter()
+            .map(|of_job| replay_end::contained_record(&self.ports, &self.container, of_job));
+        let recorded: Vec<_> = recorded.collect();
+        redeliver.extend(stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await);
         redeliver
     }
 
@@ -172,7 +172,10 @@ impl<P: StoragePorts> DeadLetters<P> {
             Ok(location) => {
                 let ended = match replay_end::end_of(letter, location.as_ref(), now_ms) {
                     Some(end) => {
-                        replay_end::record_end(&self.ports, &self.container, record, &end).await
+                        let ends = [(*record, end)];
+                        replay_end::record_ends(&self.ports, &self.container, &ends)
+                            .await
+                            .is_empty()
                     }
                     None => true,
                 };

@@ -1,19 +1,21 @@
 //! Records how replayed deliveries ended, beside the ledgers of their jobs.
 //!
 //! A delivery that is dead again ends with its dead letter, which this function has just stored; of one that was
-//! delivered or dropped, dispatch sends a small message. The end is one object in the deployment's container. Of a
-//! delivery that was duplicated there may be two; then it was delivered if one of them says so.
+//! delivered or dropped, dispatch sends a small message. The ends of a job that one invocation receives are one
+//! object in the deployment's container. A delivery that was duplicated may end twice; then it was delivered if one end says so.
 //!
 //! Separate because an end is a report and no dead letter: it never goes to the last resort and never holds up
 //! one. What cannot be written for a day is given up with a log line, and its job shows it as still under way.
+
+use std::collections::BTreeMap;
 
 use adapters::dead_letter_store::BlobLocation;
 use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::DeadLetter;
-use delivery::delivery::replay::ReplayEnd;
+use delivery::delivery::replay::{ReplayEnd, write_ends};
 use delivery::ports::{
-    Attribute, Message, PutBlob as _, Queue as _, QueueName, Record, StoragePorts,
+    Attribute, Message, PutBlob as _, PutError, Queue as _, QueueName, Record, StoragePorts,
 };
 use delivery::subscription::sink::Container;
 use delivery::time::duration::DAY_MS;
@@ -61,29 +63,58 @@ pub(crate) fn end_of(
     ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 
-/// Records an end in this container; a panic in it is contained. Names its record if it has to be redelivered.
+/// An end and the record that brought it.
+pub(crate) type ReceivedEnd<'a> = (&'a Record, ReplayEnd);
+
+/// The ends of an invocation, those of a job together: they share an object.
+pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
+    let mut jobs: BTreeMap<String, Vec<ReceivedEnd<'_>>> = BTreeMap::new();
+    for (record, end) in ends {
+        jobs.entry(end.replay.job().to_owned()).or_default().push((record, end));
+    }
+    jobs.into_values().collect()
+}
+
+/// Records ends of a job in this container; a panic in it is contained. Names the records that have to be
+/// redelivered.
 pub(crate) async fn contained_record(
     ports: &impl StoragePorts,
     container: &Container,
-    record: &Record,
-    end: ReplayEnd,
+    ends: &[ReceivedEnd<'_>],
 ) -> Vec<String> {
-    let done = contained("deadletter", record_end(ports, container, record, &end)).await;
-    if done.unwrap_or(false) { Vec::new() } else { vec![record.message.clone()] }
+    let done = contained("deadletter", record_ends(ports, container, ends)).await;
+    done.unwrap_or_else(|| ends.iter().map(|(record, _)| record.message.clone()).collect())
 }
 
-/// Records an end in this container, or re-enqueues it; whether its record is done.
-pub(crate) async fn record_end(
+/// Records ends of a job in this container, or re-enqueues them; names the records that are not done.
+pub(crate) async fn record_ends(
     ports: &impl StoragePorts,
     container: &Container,
+    received: &[ReceivedEnd<'_>],
+) -> Vec<String> {
+    let ends: Vec<ReplayEnd> = received.iter().map(|(_, end)| end.clone()).collect();
+    let Some(job) = ends.first().map(|end| end.replay.job()) else { return Vec::new() };
+    let (key, bytes) = write_ends(&container.prefix, job, &ends);
+    let Err(error) = ports.blobs().put(&container.bucket, &key, bytes, None).await else {
+        ends.iter().for_each(telemetry::replay_ended);
+        return Vec::new();
+    };
+    let mut redeliver = Vec::new();
+    for (record, end) in received {
+        if !is_done_without_storage(ports, record, end, &error).await {
+            redeliver.push(record.message.clone());
+        }
+    }
+    redeliver
+}
+
+/// Re-enqueues an end that storage refused, or gives it up; whether its record is done.
+async fn is_done_without_storage(
+    ports: &impl StoragePorts,
     record: &Record,
     end: &ReplayEnd,
+    error: &PutError,
 ) -> bool {
-    let key = end.key(&container.prefix);
-    let Err(error) = ports.blobs().put(&container.bucket, &key, end.bytes(), None).await else {
-        telemetry::replay_ended(end);
-        return true;
-    };
     let since_ms = ports.now_ms().saturating_sub(end.at_ms);
     if since_ms >= KEEP_TRYING_FOR_MS {
         telemetry::replay_end_lost(&record.message, &error.to_string());

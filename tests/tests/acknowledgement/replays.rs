@@ -1,7 +1,7 @@
 //! Replayed deliveries: their end is sent before they count as done, and recorded once.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, StoredReplayEnd};
+use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, StoredReplayEnd, read_ends};
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::ReplyTo;
@@ -13,7 +13,7 @@ use super::{ENDS_MS, deadletter, delivery, dispatch, letter, retry_record, subsc
 use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, record, subscriptions};
 
 const OLD: Uuid = Uuid::from_u128(7);
-const END: &str = "letters/_replays/job-1/ends/00000000-0000-0000-0000-000000000007.ndjson";
+const ENDS: &str = "letters/_replays/job-1/ends/";
 
 fn replayed() -> Delivery {
     Delivery { replay: Replay::new("job-1", OLD), ..delivery("shop/orders/s0") }
@@ -37,9 +37,34 @@ fn record_of(message: &Message) -> Record {
 /// What is recorded of the replay.
 fn recorded(ports: &FakePorts) -> StoredReplayEnd {
     let blobs = ports.blobs();
-    let ends: Vec<_> = blobs.iter().filter(|(key, _)| key == END).collect();
+    let objects: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(ENDS)).collect();
+    assert_eq!(objects.len(), 1, "{blobs:?}");
+    let mut ends = read_ends(objects[0].1.as_bytes());
     assert_eq!(ends.len(), 1, "{blobs:?}");
-    StoredReplayEnd::read(ends[0].1.as_bytes()).expect("an end")
+    ends.remove(0)
+}
+
+#[test]
+fn the_ends_of_an_invocation_share_an_object_for_each_job() {
+    let ports = FakePorts::new(subscriptions(1));
+    let record_of_end = |(job, letter)| {
+        let replay = Replay::new(job, Uuid::from_u128(letter)).expect("a name");
+        let (delivery, outcome) = (Uuid::from_u128(9), ReplayOutcome::Delivered);
+        record_of(&Message::of_replay_end(
+            &ReplayEnd { replay, delivery, outcome, at_ms: 1, stored: None },
+            0,
+        ))
+    };
+    let records = [("job-1", 1), ("job-2", 2), ("job-1", 3)].map(record_of_end);
+    assert_eq!(deadletter(&ports, &records), [""; 0]);
+    let blobs = ports.blobs();
+    let letters = |folder: &str| {
+        let objects: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(folder)).collect();
+        assert_eq!(objects.len(), 1, "{folder}");
+        read_ends(objects[0].1.as_bytes()).iter().map(|it| it.letter.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(letters(ENDS), [1, 3]);
+    assert_eq!(letters("letters/_replays/job-2/ends/"), [2]);
 }
 
 #[test]

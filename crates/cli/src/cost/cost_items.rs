@@ -17,7 +17,7 @@ use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Polle
 use super::prices::{
     ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST,
     GET, INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
-    SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, TABLE_READ, TABLE_WRITE, X86_64,
+    SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, TABLE_READ, TABLE_WRITE, TAG, X86_64,
 };
 use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls, polled};
 use super::subscription_reads::SubscriptionReads;
@@ -61,7 +61,12 @@ pub(crate) struct CostItem {
 
 impl CostItem {
     /// A quantity, in whole units where they are counted.
-    fn new(what: &'static str, quantity: f64, price: &'static Price, formula: String) -> Self {
+    pub(super) fn new(
+        what: &'static str,
+        quantity: f64,
+        price: &'static Price,
+        formula: String,
+    ) -> Self {
         let thousandths = if price.is_counted {
             rounded(quantity).saturating_mul(1_000)
         } else {
@@ -385,8 +390,8 @@ pub(super) fn requests(plan: &Plan, attempts: f64) -> CostItem {
     CostItem::new("requests to destinations", attempts * bytes / GB, &DATA_OUT, formula)
 }
 
-/// Dead letters, written as so many blobs and kept.
-pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 2] {
+/// Dead letters, written as so many blobs and kept, each blob with a tag.
+pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 3] {
     let dead_letter_bytes = plan.traffic.event_bytes + BLOB_OVERHEAD_BYTES;
     let kept_ms = plan.deployment.dead_letters_kept_ms;
     let months = as_f64(kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
@@ -401,6 +406,12 @@ pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 2
     [
         CostItem::new("dead letters written", blobs, &PUT, puts),
         CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
+        CostItem::new(
+            "dead letters tagged",
+            blobs * months,
+            &TAG,
+            format!("{} blobs × 1 tag, {} months", count(blobs), decimals(months)),
+        ),
     ]
 }
 

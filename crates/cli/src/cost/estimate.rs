@@ -9,6 +9,7 @@ use super::cost_items::{CostItem, Total, alternatives, cost_items};
 use super::load::Load;
 use super::needs::{Need, needs};
 use super::outage::Outage;
+use super::pause::Pause;
 use super::plan::{Plan, Traffic};
 
 /// Half of the jitter that the policy allows: its average.
@@ -33,6 +34,8 @@ pub(crate) struct Estimate {
     pub(crate) alternatives: Vec<CostItem>,
     /// The cost of a million deliveries that wait a day for their destination.
     pub(crate) outage: Option<Outage>,
+    /// The cost of a million deliveries that are set aside, and of their replay.
+    pub(crate) pause: Pause,
     /// The capacity that is needed, and the limit of each.
     pub(crate) needs: Vec<Need>,
 }
@@ -59,6 +62,7 @@ pub(crate) fn estimate(plan: &Plan, subscription: &Subscription) -> Estimate {
     Estimate {
         total: Total::of(&items, plan.traffic.events),
         outage: Outage::of(plan, subscription, &life, &waits),
+        pause: Pause::of(plan, subscription),
         needs: needs(plan, subscription, &life, &average, &load),
         alternatives: alternatives(plan, &average, &waits),
         waits,

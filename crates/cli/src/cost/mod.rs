@@ -12,7 +12,7 @@
 //! Does not model bursts (the load is spread evenly over the day), cold starts, probation outside `outage`, late
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
-//! Imports run one way: `report` → `levers` → `estimate` → `needs`, `outage` → `cost_items` → `load` → `subscription_reads` →
+//! Imports run one way: `report` → `levers` → `estimate` → `needs`, `outage`, `pause` → `cost_items` → `load` → `subscription_reads` →
 //! `table_use` → `queue_load` → `average`, `plan`, `prices`, `measured`.
 
 mod average;
@@ -25,6 +25,7 @@ mod measured;
 mod measuring;
 mod needs;
 mod outage;
+mod pause;
 pub(crate) mod plan;
 mod prices;
 mod queue_load;

@@ -98,6 +98,8 @@ pub(crate) const ALARM: Price = CLOUDWATCH.per_unit("alarm-months", DOLLAR / 10)
 pub(crate) const GET: Price = S3.quoted("reads", DOLLAR / 2_500, 1_000);
 /// Writing an object.
 pub(crate) const PUT: Price = S3.quoted("writes", DOLLAR / 200, 1_000);
+/// A tag of an object, a month.
+pub(crate) const TAG: Price = S3.quoted("tag-months", DOLLAR / 100, 10_000);
 /// Reading up to 4 KiB of an item. What need not be the newest costs half.
 pub(crate) const TABLE_READ: Price = DYNAMODB.quoted("read units", DOLLAR / 8, 1_000_000);
 /// Writing up to 1 KiB of an item.

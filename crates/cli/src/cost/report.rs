@@ -12,6 +12,7 @@ use super::estimate::Estimate;
 use super::levers::{Advice, Lever, advice};
 use super::needs::{Need, tightest};
 use super::outage::{DELIVERIES, Outage};
+use super::pause::{self, Pause};
 use super::plan::Plan;
 use super::prices::{PRICES_FROM, dollars};
 use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
@@ -69,7 +70,11 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         bill(&estimate.alternatives)
     );
     let outage = estimate.outage.as_ref().map_or_else(String::new, outage);
-    format!("{head}{one}\n{}\n{money}{levers}{outage}{needs}{alternatives}", bill(&estimate.items))
+    let pause = pause(&estimate.pause);
+    format!(
+        "{head}{one}\n{}\n{money}{levers}{outage}{pause}{needs}{alternatives}",
+        bill(&estimate.items)
+    )
 }
 
 fn waits(waits: &[Wait]) -> String {
@@ -97,8 +102,12 @@ fn waits(waits: &[Wait]) -> String {
 }
 
 fn bill(items: &[CostItem]) -> String {
-    let mut table =
-        table(&["service", "item", "quantity", "unit price", "$ a day", "formula"], &[2, 4]);
+    bill_of(items, "$ a day")
+}
+
+/// The same under another head for the costs.
+fn bill_of(items: &[CostItem], head: &str) -> String {
+    let mut table = table(&["service", "item", "quantity", "unit price", head, "formula"], &[2, 4]);
     for item in items {
         table.add_row([
             item.price.service.to_owned(),
@@ -126,6 +135,21 @@ fn outage(outage: &Outage) -> String {
         count(DELIVERIES),
         bill(&outage.waiting),
         dollars(day)
+    )
+}
+
+/// The bill of a pause.
+fn pause(pause: &Pause) -> String {
+    let [stored, sent] =
+        [&pause.set_aside, &pause.replay].map(|items| Total::of(items, pause::DELIVERIES).day);
+    format!(
+        "\na pause: {} deliveries are set aside as dead letters\n{}\nstoring them: ${}\n\
+         \nafter it they are replayed\n{}\nreplaying them: ${}\n",
+        count(pause::DELIVERIES),
+        bill_of(&pause.set_aside, "$"),
+        dollars(stored),
+        bill_of(&pause.replay, "$"),
+        dollars(sent)
     )
 }
 
@@ -205,6 +229,7 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         "levers": advice.levers.iter().map(lever_json).collect::<Vec<_>>(),
         "usd_with_levers": dollars_plain(advice.together.total.day),
         "outage": estimate.outage.as_ref().map(outage_json),
+        "pause": pause_json(&estimate.pause),
         "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
         "gives_way_first": tightest(&estimate.needs).map(|need| need.what),
         "elsewhere": estimate.alternatives.iter().map(item_json).collect::<Vec<_>>(),
@@ -245,6 +270,17 @@ fn outage_json(outage: &Outage) -> Value {
         "lines": items(&outage.waiting),
         "dead_letter_lines": items(&outage.dead_letters),
         "usd": { "day": usd(&outage.waiting), "dead_letters": usd(&outage.dead_letters) },
+    })
+}
+
+fn pause_json(pause: &Pause) -> Value {
+    let items = |of: &[CostItem]| of.iter().map(item_json).collect::<Vec<_>>();
+    let usd = |of: &[CostItem]| dollars_plain(Total::of(of, pause::DELIVERIES).day);
+    json!({
+        "deliveries": rounded(pause::DELIVERIES),
+        "lines": items(&pause.set_aside),
+        "replay_lines": items(&pause.replay),
+        "usd": { "set_aside": usd(&pause.set_aside), "replay": usd(&pause.replay) },
     })
 }
 

@@ -215,7 +215,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
             "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
             "lastmile deadletters replay --stack orders-prod --status 5xx --rate 50/s --yes",
-            "lastmile deadletters replay --stack orders-prod --cause 3f9a12c4 --wait 5m --yes",
+            "lastmile deadletters replay --cause 3f9a12c4 --wait 5m --yes",
         ],
     ),
     of_command(

@@ -46,7 +46,7 @@ pub(super) async fn answer(
     let cache = app.caches.held(&query);
     let place = cache.as_deref().and_then(|cache| ListPlace::of(letter.id, &filter, cache));
     let others = cache.as_deref().map(|cache| related(&letter, cache));
-    let links = letter_links::of(&app, &letter, &states).await?;
+    let links = letter_links::of(&letter, &states);
     let shown = ShownLetter {
         letter: &letter,
         query: &query,

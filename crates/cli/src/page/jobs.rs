@@ -289,7 +289,7 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
     // Problems first: they are what a person looks for.
     all.sort_by_key(|(letter, entry)| {
-        let end = ends.get(letter).copied();
+        let end = ends.get(letter).map(|end| end.state);
         let is_sent = entry.is_some_and(|entry| entry.state == ReplayState::Sent);
         (is_sent, end == Some(ReplayOutcome::Delivered), end.is_none())
     });
@@ -311,18 +311,15 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
                     a .id href={ "/letters/" (letter) } { (text::short_id(*letter)) }
                 }
                 td role="cell" data-label="State" {
-                    (describe_end(*entry, ends.get(letter).copied(), results))
+                    (describe_end(*entry, ends.get(letter).map(|end| end.state), results))
                 }
                 td role="cell" .said data-label="Problem" {
                     (or_none(entry.and_then(|entry| entry.problem.as_deref()).map(line), "–"))
                 }
                 td role="cell" .mono data-label="New delivery" {
-                    @match (entry, ends.get(letter)) {
-                        // The new dead letter has the id of the delivery.
-                        (Some(entry), Some(ReplayOutcome::DeadAgain)) => {
-                            a href={ "/letters/" (entry.delivery) } { (entry.delivery) }
-                        },
-                        _ => (or_none(entry.map(|entry| html! { (entry.delivery) }), "–")),
+                    @match ends.get(letter).filter(|end| end.is_linked()) {
+                        Some(end) => { a href={ "/letters/" (end.delivery) } { (end.delivery) } },
+                        None => (or_none(entry.map(|entry| html! { (entry.delivery) }), "–")),
                     }
                 }
             } } }

@@ -8,9 +8,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::cause::cause_id;
 use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
+use deadletters::ledger::ReplayRecord;
 use deadletters::replay::ends::ReplayEndState;
 use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::replay::ReplayOutcome;
 use delivery::ports::Clock as _;
 use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
@@ -26,22 +28,14 @@ use crate::this_machine::user;
 
 /// What belongs to a dead letter.
 pub(super) struct LetterLinks {
-    end: ReplayEndState,
+    replay: Option<ReplayRecord>,
     dismissal: Option<Dismissal>,
 }
 
 /// What belongs to this dead letter.
-pub(super) async fn of(
-    app: &App,
-    letter: &StoredDeadLetter,
-    states: &LetterStates,
-) -> Result<LetterLinks, PageError> {
-    let end = match states.replay_of(letter.id) {
-        Some(record) => app.letters.end_state(record).await,
-        None => Ok(ReplayEndState::NotRecorded),
-    };
-    let dismissal = states.dismissal_of(letter.id).cloned();
-    Ok(LetterLinks { end: end.map_err(PageError::storage)?, dismissal })
+pub(super) fn of(letter: &StoredDeadLetter, states: &LetterStates) -> LetterLinks {
+    let replay = states.replay_of(letter.id).cloned();
+    LetterLinks { replay, dismissal: states.dismissal_of(letter.id).cloned() }
 }
 
 impl LetterLinks {
@@ -49,7 +43,7 @@ impl LetterLinks {
     pub(super) fn section(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
         html! {
             @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
-                @if self.end != ReplayEndState::NotRecorded { div { dt { "Its replay" } dd { (ended(&self.end)) } } }
+                @if let Some(end) = self.end() { div { dt { "Its replay" } dd { (end) } } }
                 @if let Some(replay) = &letter.replay { div { dt { "Is a replay of" } dd .mono {
                     a href={ "/letters/" (replay.letter) } { (replay.letter) }
                     " by " a href={ "/jobs/" (replay.job()) } { (line(replay.job())) }
@@ -66,10 +60,25 @@ impl LetterLinks {
         }
     }
 
+    /// How its replay ended, as far as that is known.
+    fn end(&self) -> Option<Markup> {
+        let record = self.replay.as_ref()?;
+        Some(match record.end_state_now() {
+            ReplayEndState::NotRecorded => return None,
+            ReplayEndState::UnderWay => html! { "under way" },
+            ReplayEndState::Unknown => html! { "unknown: " (NO_END) },
+            ReplayEndState::Ended(end) => html! {
+                (end.state) " " (line(&text::seconds(&end.at)))
+                // The new dead letter has the id of the delivery.
+                @if end.state == ReplayOutcome::DeadAgain {
+                    " → " a .mono href={ "/letters/" (record.entry.delivery) } { (record.entry.delivery) }
+                }
+            },
+        })
+    }
+
     fn has_facts(&self, letter: &StoredDeadLetter) -> bool {
-        letter.replay.is_some()
-            || self.end != ReplayEndState::NotRecorded
-            || self.dismissal.is_some()
+        letter.replay.is_some() || self.end().is_some() || self.dismissal.is_some()
     }
 
     fn form(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
@@ -88,21 +97,6 @@ impl LetterLinks {
                     button type="submit" { "Dismiss" }
                 }
             }
-        }
-    }
-}
-
-fn ended(end: &ReplayEndState) -> Markup {
-    let end = match end {
-        ReplayEndState::NotRecorded => return html! {},
-        ReplayEndState::UnderWay => return html! { "under way" },
-        ReplayEndState::Unknown => return html! { "unknown: " (NO_END) },
-        ReplayEndState::Ended(end) => end,
-    };
-    html! {
-        (end.state) " " (line(&text::seconds(&end.at)))
-        @if end.is_linked() {
-            " → " a .mono href={ "/letters/" (end.delivery) } { (end.delivery) }
         }
     }
 }

@@ -1,44 +1,34 @@
-//! What became of the deliveries of a job: an object for each that has ended, in `ends/` of its ledger.
+//! What became of the deliveries of a job: lines in the objects in `ends/` of its ledger.
 //!
 //! The functions write them; here they are found and counted. Separate from the ledger, which says what was
 //! sent: an end that is missing means that the delivery is still under way or, after [`UNKNOWN_AFTER_MS`], that
 //! nobody knows how it ended. The function was killed between the two, or the queue refused the report.
-//!
-//! The name of an object says how the delivery ended, so a listing tells the states of a thousand dead letters.
 
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
-use delivery::delivery::replay::{
-    ENDS_FOLDER, Replay, ReplayOutcome, StoredReplayEnd, read_end_file,
-};
+use delivery::delivery::replay::{StoredReplayEnd, ends_folder, read_ends};
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
-use crate::key::LEDGER_FOLDER;
 use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
 impl DeadLetters {
-    /// How the deliveries of a job have ended so far: a listing, and no object is read.
+    /// The ends of the deliveries of a job so far.
     ///
     /// # Errors
-    /// When they cannot be listed.
+    /// When they cannot be read.
     pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
-        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
-        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
-        let page = self.container.pages(request).await?;
         let mut ends = Ends::new();
-        for entry in &page.entries {
-            let Some((letter, outcome)) = entry.key.strip_prefix(&prefix).and_then(read_end_file)
-            else {
-                continue;
-            };
-            // A delivery that was duplicated may have ended twice: it was delivered if one of them was.
-            let known = ends.entry(letter).or_insert(outcome);
-            *known = outcome.min(*known);
+        let keys = self.end_keys(job).await?;
+        let reads = keys.iter().map(|key| self.container.get(key));
+        let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
+        while let Some(bytes) = objects.try_next().await? {
+            for end in bytes.as_deref().map(read_ends).unwrap_or_default() {
+                keep_best(&mut ends, end);
+            }
         }
         Ok(ends)
     }
@@ -47,7 +37,7 @@ impl DeadLetters {
     /// was skipped.
     ///
     /// # Errors
-    /// When they cannot be listed.
+    /// When they cannot be read.
     pub async fn told_ends(
         &self,
         header: &JobHeader,
@@ -59,46 +49,29 @@ impl DeadLetters {
         }
     }
 
-    /// These ends of a job as they are stored, oldest first.
+    /// The keys of the objects with the ends of a job.
     ///
     /// # Errors
-    /// When one of them cannot be read.
-    pub async fn stored_ends(
-        &self,
-        job: &str,
-        ends: impl IntoIterator<Item = (Uuid, ReplayOutcome)>,
-    ) -> anyhow::Result<Vec<StoredReplayEnd>> {
-        let reads = ends.into_iter().map(|(letter, outcome)| self.stored_end(job, letter, outcome));
-        let reads = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
-        let read: Vec<Option<StoredReplayEnd>> = reads.try_collect().await?;
-        let mut ends: Vec<StoredReplayEnd> = read.into_iter().flatten().collect();
-        ends.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));
-        Ok(ends)
+    /// When they cannot be listed.
+    pub async fn end_keys(&self, job: &str) -> anyhow::Result<Vec<String>> {
+        let prefix = ends_folder(&self.container.prefix, job);
+        let page = self.container.pages(ListRequest { prefix, ..ListRequest::default() }).await?;
+        Ok(page.entries.into_iter().map(|entry| entry.key).collect())
     }
+}
 
-    /// What became of the delivery that a job made of a dead letter.
-    ///
-    /// # Errors
-    /// When the end cannot be read.
-    pub async fn end_state(&self, record: &ReplayRecord) -> anyhow::Result<ReplayEndState> {
-        let end = match record.entry.end {
-            Some(outcome) => self.stored_end(&record.job, record.entry.letter, outcome).await?,
-            None => None,
-        };
-        Ok(record.end_state(end, Machine.now_ms()))
+/// A delivery that was duplicated may have ended twice: it was delivered if one of them was.
+fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
+    match ends.get(&end.letter) {
+        Some(known) if known.state <= end.state => {}
+        Some(_) | None => _ = ends.insert(end.letter, end),
     }
+}
 
-    /// The end of one dead letter's replay by a job, if there is one that can be read.
-    async fn stored_end(
-        &self,
-        job: &str,
-        letter: Uuid,
-        outcome: ReplayOutcome,
-    ) -> anyhow::Result<Option<StoredReplayEnd>> {
-        let Some(replay) = Replay::new(job, letter) else { return Ok(None) };
-        let key = replay.end_key(&self.container.prefix, outcome);
-        let bytes = self.container.get(&key).await?;
-        let end = bytes.and_then(|bytes| StoredReplayEnd::read(&bytes).ok());
-        Ok(end.filter(|end| end.letter == letter && end.state == outcome))
+impl ReplayRecord {
+    /// What is known now of the end of its delivery.
+    #[must_use]
+    pub fn end_state_now(&self) -> ReplayEndState {
+        self.end_state(Machine.now_ms())
     }
 }

@@ -18,9 +18,9 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    self, CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, LedgerEntry, PlannedReplay,
-    ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries, read_plan,
-    write_done,
+    self, CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry,
+    PlannedReplay, ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries,
+    read_plan, write_done,
 };
 
 /// Ledgers that are read at a time.
@@ -35,10 +35,7 @@ struct JobLedger {
 impl JobLedger {
     fn summary(self) -> JobSummary {
         let counts = ReplayCounts::of(&self.entries);
-        let ends = self.entries.iter().filter_map(|entry| Some((entry.letter, entry.end?)));
-        // Where ends are not told, those that were skipped would be taken for others.
-        let ends: Ends = ends.filter(|_| self.header.has_results(&counts)).collect();
-        let ends = EndCounts::of(&self.entries, &ends, Machine.now_ms());
+        let ends = EndCounts::of(&self.entries, &Ends::new(), Machine.now_ms());
         JobSummary { header: self.header, counts, ends }
     }
 }
@@ -161,7 +158,7 @@ impl DeadLetters {
         if header.results && entries.iter().any(is_under_way) {
             let ends = self.ends(&header.job).await?;
             for entry in entries.iter_mut().filter(|entry| entry.end.is_none()) {
-                entry.end = ends.get(&entry.letter).copied();
+                entry.end = ends.get(&entry.letter).map(KnownEnd::from);
             }
             if is_done && !entries.iter().any(is_under_way) {
                 let key = self.ledger_key(&header.job, "done");

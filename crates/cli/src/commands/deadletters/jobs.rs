@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use deadletters::ledger::{JobHeader, JobSummary};
+use deadletters::replay::ends::Ends;
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
@@ -55,11 +56,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let counts = replay.counts();
         let header = replay.header.clone();
         let ends = letters.told_ends(&header, &counts).await?;
-        let again = ends.iter().map(|(letter, end)| (*letter, *end));
-        let again = again.filter(|(_, end)| *end == ReplayOutcome::DeadAgain);
-        let again = letters.stored_ends(&header.job, again).await?;
         let summary = JobSummary { ends: replay.end_counts(&ends), header, counts };
-        return one(arguments.output, &summary, &again);
+        return one(arguments.output, &summary, &dead_again(&ends));
     }
     let Jobs { summaries: jobs, unreadable } = letters.jobs().await?;
     not_shown(&unreadable).iter().for_each(note);
@@ -75,10 +73,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A job, with the ends that are dead letters again, oldest first.
-fn one(output: Output, job: &JobSummary, again: &[StoredReplayEnd]) -> anyhow::Result<ExitCode> {
+fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::Result<ExitCode> {
     let with_letters = || {
         let mut json = json(job);
-        json["dead_again_letters"] = again.iter().map(end_json).collect();
+        json["dead_again_letters"] = again.iter().map(|end| end_json(end)).collect();
         json
     };
     let as_table = || {
@@ -118,6 +116,14 @@ fn started(header: &JobHeader) -> String {
     let note = header.note.as_ref().map(|note| format!("note: {note}"));
     let known = [by, rate, note].into_iter().flatten();
     known.map(|line| format!("{}\n", text::line(&line))).collect()
+}
+
+/// The ends that are dead letters again, oldest first.
+fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
+    let mut again: Vec<&StoredReplayEnd> =
+        ends.values().filter(|end| end.state == ReplayOutcome::DeadAgain).collect();
+    again.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));
+    again
 }
 
 fn end_json(end: &StoredReplayEnd) -> Value {

@@ -131,12 +131,10 @@ struct ReplayEndJson<'a> {
     at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_letter: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
 }
 
 impl<'a> ReplayEndJson<'a> {
-    fn of(end: &'a ReplayEndState) -> Option<Self> {
+    fn of(end: &'a ReplayEndState, delivery: Uuid) -> Option<Self> {
         let end = match end {
             ReplayEndState::NotRecorded => return None,
             ReplayEndState::UnderWay => {
@@ -150,8 +148,9 @@ impl<'a> ReplayEndJson<'a> {
             ReplayOutcome::DeadAgain => "dead_again",
             ReplayOutcome::Dropped => "dropped",
         };
-        let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(end.delivery);
-        Some(Self { state, at: Some(&end.at), dead_letter, key: end.key.as_deref() })
+        // The new dead letter has the id of the delivery.
+        let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(delivery);
+        Some(Self { state, at: Some(&end.at), dead_letter })
     }
 }
 
@@ -198,7 +197,10 @@ impl<'a> DeadLetterJson<'a> {
             traceparent: letter.traceparent.as_deref(),
             headers: &letter.headers,
             replay_of: letter.replay.as_ref().map(replay_of),
-            replay_end: links.end.and_then(ReplayEndJson::of),
+            replay_end: links
+                .end
+                .zip(links.states.replay_of(letter.id))
+                .and_then(|(end, record)| ReplayEndJson::of(end, record.entry.delivery)),
             dismissed: links.states.dismissal_of(letter.id).map(dismissed),
             same_event: of_event.map(same_event).collect(),
             event,

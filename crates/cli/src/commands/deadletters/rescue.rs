@@ -15,7 +15,7 @@ use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
 use delivery::address::http_url;
 use delivery::deadletter::blob;
-use delivery::delivery::replay::ReplayEnd;
+use delivery::delivery::replay::{ReplayEnd, write_ends};
 use delivery::ports::{BlobTag, Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
@@ -125,7 +125,9 @@ async fn rescue(
     let stored = Some((container.name.clone(), key));
     // Nobody else reports it: the function has only moved the message.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
-        container.put_if_absent(&end.key(&container.prefix), end.bytes(), None).await?;
+        let (key, bytes) =
+            write_ends(&container.prefix, end.replay.job(), std::slice::from_ref(&end));
+        container.put_if_absent(&key, bytes, None).await?;
     }
     let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
     let deleted = delete.send().await;

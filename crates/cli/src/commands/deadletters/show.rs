@@ -54,10 +54,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let states = letters.states().await?;
     not_shown(states.unreadable()).iter().for_each(note);
     for (index, letter) in found.iter().enumerate() {
-        let end = match states.replay_of(letter.id) {
-            Some(record) => Some(letters.end_state(record).await?),
-            None => None,
-        };
+        let end = states.replay_of(letter.id).map(ReplayRecord::end_state_now);
         let same_event = letters.of_same_event(letter).await?;
         let links = Links { states: &states, end: end.as_ref(), same_event: Some(&same_event) };
         match arguments.output {
@@ -178,7 +175,8 @@ fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> Strin
         Some(ReplayEndState::UnderWay) => ": under way".to_owned(),
         Some(ReplayEndState::Unknown) => format!(": unknown: {NO_END}"),
         Some(ReplayEndState::Ended(end)) => match end.state {
-            ReplayOutcome::DeadAgain => format!(": dead again → {}", end.delivery),
+            // The new dead letter has the id of the delivery.
+            ReplayOutcome::DeadAgain => format!(": dead again → {}", record.entry.delivery),
             ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
         },
     };

@@ -70,7 +70,7 @@ pub(super) async fn sent(
         return Ok(Item::error(item, message, help));
     };
     // It belongs to no job. Who may not remove it leaves an object that nothing reads.
-    _ = letters.container.delete(&[replay.end_key(&letters.container.prefix, end.state)]).await;
+    _ = letters.container.delete(&letters.end_keys(replay.job()).await?).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {
         ReplayOutcome::Delivered => {
@@ -140,8 +140,7 @@ async fn end(
     until_ms: u64,
 ) -> anyhow::Result<Option<StoredReplayEnd>> {
     loop {
-        let ends = letters.ends(replay.job()).await?;
-        if let Some(end) = letters.stored_ends(replay.job(), ends).await?.pop() {
+        if let Some(end) = letters.ends(replay.job()).await?.remove(&replay.letter) {
             return Ok(Some(end));
         }
         if Machine.now_ms() >= until_ms {

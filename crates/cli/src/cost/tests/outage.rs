@@ -51,3 +51,27 @@ fn without_probation_they_cost_what_their_policy_fits_into_the_day() {
     subscription.retry.max_attempts = 1;
     assert!(estimate(&plan(), &subscription).outage.is_none(), "nothing waits");
 }
+
+#[test]
+fn a_million_deliveries_of_a_pause_cost_a_blob_each_and_their_replay_shares_requests() {
+    let pause = estimate(&plan(), &native()).pause;
+    for (what, wanted) in [
+        ("dead letters sent", 100_000),
+        ("deadletter invoked", 100_000),
+        ("dead letters written", 1_000_000),
+        ("dead letters tagged", 1_000_000),
+    ] {
+        assert_eq!(amount(&pause.set_aside, what), wanted, "{what}");
+    }
+    for (what, wanted) in [
+        ("dead letters read", 2_000_000),
+        ("dead letters listed", 1_000),
+        ("ledger written", 200_000),
+        ("deliveries sent", 100_000),
+        ("ends written", 100_000),
+    ] {
+        assert_eq!(amount(&pause.replay, what), wanted, "{what}");
+    }
+    let dollars = |items: &[CostItem]| Total::of(items, 1e6).day / 1_000_000_000_000;
+    assert_eq!([dollars(&pause.set_aside), dollars(&pause.replay)], [7, 3]);
+}

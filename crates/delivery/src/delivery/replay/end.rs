@@ -5,14 +5,17 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use uuid::{Uuid, uuid};
 
-use super::of_delivery::Replay;
+use super::of_delivery::{Replay, ends_folder};
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use crate::time::moment;
 
 /// The version of an end that is written.
 const END_VERSION: u32 = 1;
+/// The namespace of the names of objects with ends (UUIDv5).
+const ENDS: Uuid = uuid!("d4a8c3f1-7e26-5b90-a1d7-63c5f0e9b824");
+
 /// How a replayed delivery ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,19 +29,6 @@ pub enum ReplayOutcome {
 }
 
 impl ReplayOutcome {
-    /// Every end.
-    pub const ALL: [Self; 3] = [Self::Delivered, Self::DeadAgain, Self::Dropped];
-
-    /// The word in keys and JSON.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::DeadAgain => "dead_again",
-            Self::Dropped => "dropped",
-        }
-    }
-
     /// For people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -71,7 +61,7 @@ pub struct ReplayEnd {
     pub stored: Option<(String, String)>,
 }
 
-/// An end as it is stored: one line of JSON, as in a ledger.
+/// An end as it is stored, a line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredReplayEnd {
     v: u32,
@@ -127,15 +117,8 @@ impl ReplayEnd {
         Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
     }
 
-    /// Its key in the container with this prefix.
-    #[must_use]
-    pub fn key(&self, prefix: &str) -> String {
-        self.replay.end_key(prefix, self.outcome)
-    }
-
     /// Its line.
-    #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
+    fn bytes(&self) -> Vec<u8> {
         let (container, key) = self.stored.clone().unzip();
         let stored = StoredReplayEnd {
             v: END_VERSION,
@@ -158,49 +141,53 @@ impl StoredReplayEnd {
     pub fn is_linked(&self) -> bool {
         self.state == ReplayOutcome::DeadAgain && self.key.is_some()
     }
+}
 
-    /// Reads an end.
-    ///
-    /// # Errors
-    /// When it is not an end of this version.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let end: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        if end.v != END_VERSION {
-            return Err(format!(
-                "it has version {}, and this program reads version {END_VERSION} only",
-                end.v
-            ));
-        }
-        Ok(end)
-    }
+/// The key and the bytes of the object with these ends of one job, in the container with this prefix: one line of
+/// JSON for each.
+#[must_use]
+pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u8>) {
+    let mut names: Vec<String> =
+        ends.iter().map(|end| format!("{}{}", end.replay.letter, end.outcome)).collect();
+    names.sort_unstable();
+    let id = Uuid::new_v5(&ENDS, names.concat().as_bytes());
+    let lines = ends.iter().flat_map(ReplayEnd::bytes).collect();
+    // Not `.json`: that is what dead letters end in, for notifications and policies.
+    (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
+}
+
+/// Reads the ends of such an object that have this version.
+#[must_use]
+pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let read = lines.filter_map(|line| serde_json::from_slice::<StoredReplayEnd>(line).ok());
+    read.filter(|end| end.v == END_VERSION).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::of_delivery::read_end_file;
     use super::*;
 
-    #[test]
-    fn an_end_is_one_line_with_a_key_of_job_letter_and_outcome_and_is_read_back() {
-        let replay = Replay::new("j", Uuid::from_u128(1)).unwrap();
-        let file = "00000000-0000-0000-0000-000000000001.dead_again.ndjson";
-        let in_root = format!("_replays/j/ends/{file}");
-        assert_eq!(replay.end_key("", ReplayOutcome::DeadAgain), in_root);
-        assert_eq!(replay.end_key("/a/b/", ReplayOutcome::DeadAgain), format!("a/b/{in_root}"));
-        assert_eq!(read_end_file(file), Some((replay.letter, ReplayOutcome::DeadAgain)));
-        for other in ["x.delivered.ndjson", "00000000-0000-0000-0000-000000000001.ndjson", ""] {
-            assert_eq!(read_end_file(other), None, "{other}");
-        }
+    fn end(letter: u128, outcome: ReplayOutcome) -> ReplayEnd {
+        let replay = Replay::new("j", Uuid::from_u128(letter)).unwrap();
         let stored = Some(("all/dead".to_owned(), "dead/a/b/c/2026/1/2/3/x.json".to_owned()));
-        let (outcome, delivery) = (ReplayOutcome::DeadAgain, Uuid::from_u128(2));
-        let end = ReplayEnd { replay, delivery, outcome, at_ms: 7, stored };
-        let bytes = end.bytes();
-        assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
-        assert_eq!(end.key(""), in_root);
-        let read = StoredReplayEnd::read(&bytes).unwrap();
-        assert_eq!((read.state, read.delivery), (ReplayOutcome::DeadAgain, delivery));
-        assert_eq!(read.key.as_deref(), Some("dead/a/b/c/2026/1/2/3/x.json"));
-        let newer = String::from_utf8(bytes).unwrap().replace("\"v\":1", "\"v\":2");
-        assert!(StoredReplayEnd::read(newer.as_bytes()).unwrap_err().contains("version 2"));
+        ReplayEnd { replay, delivery: Uuid::from_u128(2), outcome, at_ms: 7, stored }
+    }
+
+    #[test]
+    fn ends_are_lines_of_an_object_that_depends_on_them_alone_and_are_read_back() {
+        let ends = [end(1, ReplayOutcome::DeadAgain), end(3, ReplayOutcome::Delivered)];
+        let (key, bytes) = write_ends("/a/b/", "j", &ends);
+        assert!(key.starts_with("a/b/_replays/j/ends/") && key.ends_with(".ndjson"), "{key}");
+        let turned = [ends[1].clone(), ends[0].clone()];
+        assert_eq!(write_ends("/a/b/", "j", &turned).0, key);
+        assert_ne!(write_ends("/a/b/", "j", &ends[..1]).0, key);
+        let read = read_ends(&bytes);
+        let states: Vec<_> = read.iter().map(|end| (end.letter.as_u128(), end.state)).collect();
+        assert_eq!(states, [(1, ReplayOutcome::DeadAgain), (3, ReplayOutcome::Delivered)]);
+        assert_eq!(read[0].key.as_deref(), Some("dead/a/b/c/2026/1/2/3/x.json"));
+        let newer = String::from_utf8(bytes).unwrap().replacen("\"v\":1", "\"v\":2", 1);
+        assert_eq!(read_ends(newer.as_bytes()), read[1..]);
+        assert_eq!(write_ends("", "j", &ends).0, key.trim_start_matches("a/b/"));
     }
 }

@@ -4,12 +4,10 @@
 
 use uuid::Uuid;
 
-use super::end::ReplayOutcome;
-
 /// The folder of the ledgers of replays, beside the dead letters.
 pub const REPLAYS_FOLDER: &str = "_replays";
 /// The folder of the ends of a job, in its ledger.
-pub const ENDS_FOLDER: &str = "ends";
+const ENDS_FOLDER: &str = "ends";
 /// A longer job name is refused.
 const JOB_NAME_MAX_BYTES: usize = 100;
 
@@ -42,30 +40,14 @@ impl Replay {
     pub fn job(&self) -> &str {
         &self.job
     }
-
-    /// The key of this end of it, in the container with this prefix. A listing of the folder says how the
-    /// deliveries of a job ended.
-    #[must_use]
-    pub fn end_key(&self, prefix: &str, outcome: ReplayOutcome) -> String {
-        let prefix = prefix.trim_matches('/');
-        let slash = if prefix.is_empty() { "" } else { "/" };
-        let Self { job, letter } = self;
-        let file = end_file(*letter, outcome);
-        format!("{prefix}{slash}{REPLAYS_FOLDER}/{job}/{ENDS_FOLDER}/{file}")
-    }
 }
 
-/// Not `.json`: that is what dead letters end in, for notifications and policies.
-fn end_file(letter: Uuid, outcome: ReplayOutcome) -> String {
-    format!("{letter}.{}.ndjson", outcome.word())
-}
-
-/// The dead letter and the end of its replay that a file of the folder of ends is named after.
+/// The folder of the ends of a job, in the container with this prefix.
 #[must_use]
-pub fn read_end_file(name: &str) -> Option<(Uuid, ReplayOutcome)> {
-    let (letter, outcome) = name.strip_suffix(".ndjson")?.split_once('.')?;
-    let outcome = ReplayOutcome::ALL.into_iter().find(|it| it.word() == outcome)?;
-    Some((letter.parse().ok()?, outcome))
+pub fn ends_folder(prefix: &str, job: &str) -> String {
+    let prefix = prefix.trim_matches('/');
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    format!("{prefix}{slash}{REPLAYS_FOLDER}/{job}/{ENDS_FOLDER}/")
 }
 
 #[cfg(test)]
