@@ -53,7 +53,10 @@ impl Pause {
 /// A dead letter each, whatever the subscription says: what is set aside shares no blobs.
 fn set_aside(plan: &Plan) -> Vec<CostItem> {
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-    let mut items = carried(plan, "dead letters sent", bytes, DEAD_LETTER_LINES_BYTES);
+    // They come as evenly as the events.
+    let work = load::stored(DELIVERIES, &plan.deployment);
+    let queue = QueueLoad::of(&work, &DEAD_LETTER_MAPPING, bytes);
+    let mut items = carried(plan, "dead letters sent", (&queue, bytes), DEAD_LETTER_LINES_BYTES);
     items.extend(stored(plan, DELIVERIES, DELIVERIES));
     items
 }
@@ -87,7 +90,9 @@ fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
         ("logs of invocations", platform_log_bytes(deployment, queue.invocations)),
     ]));
     items.push(requests(plan, DELIVERIES));
-    items.extend(carried(plan, "ends sent", END_BYTES, 0.0));
+    let ends = load::stored(DELIVERIES, deployment);
+    let ends = QueueLoad::at_once(&ends, &DEAD_LETTER_MAPPING, END_BYTES);
+    items.extend(carried(plan, "ends sent", (&ends, END_BYTES), 0.0));
     let together =
         format!("{all} ends ÷ {REQUEST_ENTRIES}: those of one invocation share an object");
     items.push(CostItem::new("ends written", DELIVERIES / REQUEST_ENTRIES, &PUT, together));
@@ -96,14 +101,18 @@ fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
 
 /// What carries a million messages of this size through the dead-letter queue, with a log line of these bytes each.
 /// Those of one invocation share requests.
-fn carried(plan: &Plan, sent: &'static str, bytes: f64, line_bytes: f64) -> Vec<CostItem> {
+fn carried(
+    plan: &Plan,
+    sent: &'static str,
+    (queue, bytes): (&QueueLoad, f64),
+    line_bytes: f64,
+) -> Vec<CostItem> {
     let deployment = &plan.deployment;
-    let queue = QueueLoad::of(&load::stored(DELIVERIES, deployment), &DEAD_LETTER_MAPPING, bytes);
     let sends = DELIVERIES / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes);
     let how = format!("{} deliveries, 10 a request", count(DELIVERIES));
     let mut items = vec![sqs_requests(sent, sends, how)];
-    items.extend(drained(&queue, ["messages received", "messages deleted"]));
-    items.extend(storing(&queue, deployment));
+    items.extend(drained(queue, ["messages received", "messages deleted"]));
+    items.extend(storing(queue, deployment));
     let lines = [(f64::from(u8::from(line_bytes > 0.0)), "dead letters", line_bytes)];
     items.extend(logs([
         ("logs of dead letters", log_lines(deployment, DELIVERIES, &lines)),
@@ -135,5 +144,5 @@ fn fan_out_queue(plan: &Plan, subscription: &Subscription) -> QueueLoad {
         failure_ms: failure_ms(traffic, subscription),
         max_concurrency: subscription.destination.max_concurrency.most,
     };
-    QueueLoad::of(&work, &mapping, bytes)
+    QueueLoad::at_once(&work, &mapping, bytes)
 }

@@ -135,7 +135,15 @@ pub(super) fn idle_polls(queues: f64) -> f64 {
 
 impl QueueLoad {
     pub(super) fn of(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
-        let fill = work.fill(mapping, bytes);
+        Self::with_fill(work, mapping, bytes, work.fill(mapping, bytes))
+    }
+
+    /// The same for records that are there all at once.
+    pub(super) fn at_once(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
+        Self::with_fill(work, mapping, bytes, mapping.batch_size.max(1))
+    }
+
+    fn with_fill(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64, fill: u32) -> Self {
         let invocations = work.records / f64::from(fill);
         let (full_requests, rest) = (f64::from(fill / 10), f64::from(fill % 10));
         let receives_per_invocation = full_requests * chunks(REQUEST_ENTRIES * bytes)

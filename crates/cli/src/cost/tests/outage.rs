@@ -1,6 +1,7 @@
 //! The cost of a day's outage, against arithmetic by hand.
 
 use super::*;
+use crate::cost::cost_items::Total;
 use crate::cost::outage::Outage;
 
 fn outage(plan: &Plan, subscription: &Subscription) -> Outage {
@@ -57,7 +58,7 @@ fn a_million_deliveries_of_a_pause_cost_a_blob_each_and_their_replay_shares_requ
     let pause = estimate(&plan(), &native()).pause;
     for (what, wanted) in [
         ("dead letters sent", 100_000),
-        ("deadletter invoked", 100_000),
+        ("deadletter invoked", 1_000_000),
         ("dead letters written", 1_000_000),
         ("dead letters tagged", 1_000_000),
     ] {
@@ -68,6 +69,8 @@ fn a_million_deliveries_of_a_pause_cost_a_blob_each_and_their_replay_shares_requ
         ("dead letters listed", 1_000),
         ("ledger written", 200_000),
         ("deliveries sent", 100_000),
+        ("dispatch invoked", 100_000),
+        ("deadletter invoked", 100_000),
         ("ends written", 100_000),
     ] {
         assert_eq!(amount(&pause.replay, what), wanted, "{what}");
