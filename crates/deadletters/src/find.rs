@@ -105,19 +105,21 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Reads everything: for dead letters that share a blob, and for ids of events.
+    /// Looks into every blob: for dead letters that share one, and for ids of events.
     async fn find_inside(
         &self,
         missing: &HashSet<&str>,
         found: &mut HashMap<Uuid, StoredDeadLetter>,
     ) -> anyhow::Result<()> {
         let all = Filter::default();
-        let mut letters = self.all(&all);
-        while let Some(letter) = letters.try_next().await? {
-            let id = letter.id.to_string();
-            let of_event = letter.event_id.as_deref().is_some_and(|event| missing.contains(event));
+        let mut summaries = self.summaries(&all);
+        while let Some(summary) = summaries.try_next().await? {
+            let id = summary.id.to_string();
+            let of_event = summary.event_id.as_deref().is_some_and(|event| missing.contains(event));
             if of_event || missing.iter().any(|wanted| matches_id(wanted, &id)) {
-                found.entry(letter.id).or_insert(letter);
+                let letters = self.of_key(&summary.key).await?.into_iter();
+                found
+                    .extend(letters.filter(|letter| letter.id == summary.id).map(|it| (it.id, it)));
             }
         }
         Ok(())

@@ -4,8 +4,8 @@
 //! What the verbs of `lastmile deadletters` and its page share. [`container`] reads and writes
 //! blobs and counts the requests, `walk` finds the newest hours without listing everything,
 //! [`filter`] decides which dead letters match, [`cause`] and [`stats`] sum them up, [`replay`]
-//! sends them again and keeps its [`ledger`] beside them, [`letter_cache`] keeps in memory what was
-//! read, [`dismissed`] what nothing is to be done about. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
+//! sends them again and keeps its [`ledger`] beside them, [`dismissed`] has what nothing is to be done about. [`letter_cache`]
+//! keeps in memory what was read, `summary_cache` on disk. Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -23,13 +23,19 @@ mod find;
 mod key;
 pub mod ledger;
 pub mod letter_cache;
+mod listed;
 mod rate;
+mod reading;
 pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod stats;
+mod summary;
+mod summary_cache;
 mod walk;
 
-pub use self::dead_letters::{DeadLetters, ListedTotal, UnreadableBlobs};
+pub use self::dead_letters::{DeadLetters, ListedTotal};
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
+pub use self::listed::{ReadObserver, ReadProgress};
 pub use self::rate::Rate;
+pub use self::reading::UnreadableBlobs;

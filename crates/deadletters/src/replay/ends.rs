@@ -9,11 +9,13 @@
 
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
+use anyhow::Context as _;
 use delivery::delivery::replay::{ENDS_FOLDER, Replay, StoredReplayEnd};
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
+use crate::container::LEDGER_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord, ReplayState};
@@ -32,7 +34,8 @@ impl DeadLetters {
             return Ok(ends);
         }
         let summary = self.ledger_key(&header.job, ENDS_FOLDER);
-        if let Some(bytes) = self.container.get(&summary).await? {
+        let bytes = self.container.get_at_most(LEDGER_MAX_BYTES, &summary).await?;
+        if let Some(bytes) = bytes.with_context(|| format!("{summary} cannot be read"))? {
             let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             let read = lines.filter_map(|line| StoredReplayEnd::read(line).ok());
             ends.extend(read.map(|end| (end.letter, end)));

@@ -1,7 +1,7 @@
 //! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
-//! A blob is removed when every dead letter in it matches, and so are their dismissals. Ledgers are kept. In a versioned bucket
-//! the versions are kept as well.
+//! A blob is removed when every dead letter in it matches, and so are their dismissals. Ledgers are kept. A versioned bucket
+//! keeps the versions until its lifecycle rules remove them.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -69,9 +69,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (count, blobs) =
         (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));
-    let versions = "versions that the bucket keeps remain";
+    let space = "a bucket with versions frees the space later, that of a stack after 7 days";
     if !arguments.yes {
-        out(&format!("{count} in {blobs} would be removed; {versions}\n"))?;
+        out(&format!("{count} in {blobs} would be removed; {space}\n"))?;
     }
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -85,8 +85,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();
+    search.letters.forget_cached(&keys);
     // After the blobs: a dead letter that is still there stays dismissed.
     search.letters.forget_dismissals(&found).await?;
-    out(&format!("{count} in {blobs} removed; {versions}\n"))?;
+    out(&format!("{count} in {blobs} removed; {space}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

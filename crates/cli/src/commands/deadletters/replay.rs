@@ -360,7 +360,7 @@ async fn plan(
 ) -> anyhow::Result<ReplayPlan> {
     let mut plan = ReplayPlan::default();
     if ids.is_empty() {
-        let mut all = letters.all(filter);
+        let mut all = letters.summaries(filter);
         while let Some(letter) = all.try_next().await? {
             plan.add(&letter, target);
         }

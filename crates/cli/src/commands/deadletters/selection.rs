@@ -8,9 +8,8 @@ use super::search::Search;
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::Output;
-use crate::shell;
 use crate::stack::Stack;
-use crate::store;
+use crate::{shell, store, summary_cache};
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,15 +43,18 @@ impl ContainerArgs {
             (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
             (None, None) => LOCAL_CONTAINER.to_owned(),
         };
-        let container = match address.strip_prefix("s3://") {
-            Some(bucket) => {
-                let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-                DeadLetterContainer::bucket(store::client().await, bucket)
-            }
-            None => DeadLetterContainer::folder(&address)
-                .map_err(|error| usage_error(error.to_string()))?,
+        let Some(bucket) = address.strip_prefix("s3://") else {
+            let folder = DeadLetterContainer::folder(&address);
+            return Ok(DeadLetters::new(folder.map_err(|error| usage_error(error.to_string()))?));
         };
-        Ok(DeadLetters::new(container))
+        let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
+        let cache = summary_cache::folder(|name| std::env::var_os(name))?;
+        let container = DeadLetterContainer::bucket(store::client().await, bucket);
+        let letters = DeadLetters::new(container);
+        Ok(match cache {
+            Some(folder) => letters.with_cache_in(&folder),
+            None => letters,
+        })
     }
 }
 
