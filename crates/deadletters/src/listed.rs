@@ -14,7 +14,7 @@ use crate::filter::Filter;
 /// The most blobs that are listed before the first is read: about 300 bytes each.
 const LISTED_FIRST_MAX: usize = 200_000;
 
-/// The progress of a read.
+/// Reported while many blobs are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadProgress {
     /// Everything is listed, or the first [`LISTED_FIRST_MAX`] blobs are. Reading begins.
@@ -31,12 +31,12 @@ pub enum ReadProgress {
 /// Called with the progress of reads.
 pub type ReadObserver = Arc<dyn Fn(ReadProgress) + Send + Sync>;
 
-/// The part of dead letters that a caller needs.
+/// The need of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// All of them; the cache does not have it.
+    /// All of them, which the cache does not have.
     Whole,
-    /// Summaries.
+    /// The part that lists and sums need.
     Summary,
 }
 
@@ -76,7 +76,7 @@ impl DeadLetters {
     }
 }
 
-/// Whether a walk with this filter lists every blob of the container.
+/// True if a walk with this filter lists every blob of the container.
 fn is_of_everything(filter: &Filter) -> bool {
     let names = [&filter.namespace, &filter.topic, &filter.subscription];
     let times = [filter.since_ms, filter.until_ms];

@@ -26,7 +26,7 @@ pub(crate) const READ_PERMITS: u32 = 64 * 1_024;
 /// Blobs that are not dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct UnreadableBlobs {
-    /// How many were read, or were too large.
+    /// The number of those that were read or were too large.
     pub count: u64,
     /// What is wrong with the last of them.
     pub example: String,
@@ -64,7 +64,7 @@ impl DeadLetters {
         Ok((letters, permit))
     }
 
-    /// What lists and sums need of the dead letters of a blob: from the cache, else from the blob.
+    /// The summaries of the dead letters of a blob: from the cache, else from the blob.
     pub(crate) async fn summaries_of(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
         if let Some(letters) = self.cache.as_ref().and_then(|cache| cache.get(blob)) {
             return Ok(letters);
@@ -117,33 +117,46 @@ impl DeadLetters {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::path::Path;
 
     use super::*;
-    use crate::container::DeadLetterContainer;
+    use crate::container::{DeadLetterContainer, LEDGER_MAX_BYTES};
     use crate::filter::Filter;
 
     const KEY: &str = "shop/orders/billing/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
 
+    /// The dead letters of a folder with one file, of zeros.
+    fn with_file(folder: &Path, key: &str, bytes: u64) -> DeadLetters {
+        let path = folder.join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        DeadLetters::new(DeadLetterContainer::folder(folder.to_str().unwrap()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_ledger_above_the_limit_is_not_read_and_named_with_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = "_replays/big/done.ndjson";
+        let letters = with_file(folder.path(), key, LEDGER_MAX_BYTES + 1);
+        let replayed = letters.replayed(None).await.unwrap();
+        let unreadable: Vec<String> = replayed.unreadable.iter().map(ToString::to_string).collect();
+        let size = "it has 268435457 bytes, and at most 268435456 are read";
+        assert_eq!(unreadable, [format!("{key} cannot be read: {size}")]);
+    }
+
     #[tokio::test]
     async fn a_blob_above_the_limit_is_not_read_and_counts_as_unreadable_with_key_and_size() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(KEY);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        File::create(&path).unwrap().set_len(BLOB_MAX_BYTES + 1).unwrap();
-        let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
-        let letters = DeadLetters::new(container);
+        let letters = with_file(folder.path(), KEY, BLOB_MAX_BYTES + 1);
         let stale =
             Entry { key: KEY.to_owned(), bytes: 2_000, modified_ms: 0, etag: String::new() };
         let size = "it has 67108865 bytes, and at most 67108864 are read";
-        for (count, read) in [
-            (1, letters.newest(&Filter::default(), None).await.unwrap()),
-            // The listing gave a smaller size.
-            (2, letters.read(&stale).await.unwrap()),
-        ] {
-            assert_eq!(read, []);
-            let unreadable = letters.unreadable_blobs();
-            assert_eq!((unreadable.count, unreadable.example), (count, format!("{KEY}: {size}")));
-        }
+        let listed = letters.newest(&Filter::default(), None).await.unwrap();
+        // The listing of this one gave a smaller size.
+        assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], vec![]));
+        assert_eq!(letters.container.requests(), 5, "four listings, and one read");
+        let unreadable = letters.unreadable_blobs();
+        assert_eq!((unreadable.count, unreadable.example), (2, format!("{KEY}: {size}")));
         let error = format!("{:#}", letters.of_key(KEY).await.unwrap_err());
         assert!(error.contains(KEY) && error.contains(size), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What lists and sums need of a dead letter, and its line in the cache. Pure.
+//! Summaries: the parts of dead letters that lists and sums need, and their lines in the cache. Pure.
 //!
 //! Separate from [`crate::summary_cache`], which stores the lines, and from [`crate::letter_cache`], which keeps summaries in
 //! memory.
@@ -25,7 +25,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 /// The part of a response that is kept. In base64, a cause reads twice as many characters.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
-/// What lists and sums need of a dead letter.
+/// Leaves out of a dead letter all that lists and sums do not need.
 pub(crate) fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
     let last = |history: Vec<StoredAttempt>| history.into_iter().next_back().into_iter().collect();
     let sink = letter.sink.map(|sink| StoredSink {
