@@ -158,7 +158,16 @@ impl DeadLetters {
         &self,
         filter: &Filter,
     ) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
-        let walk = Walk::new(&self.container, filter, ReadAhead::Everything);
+        self.walked(filter, ReadAhead::Everything)
+    }
+
+    /// Lists these blobs as far as the caller reads them.
+    pub(crate) fn walked(
+        &self,
+        filter: &Filter,
+        read_ahead: ReadAhead,
+    ) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
+        let walk = Walk::new(&self.container, filter, read_ahead);
         let hours = stream::try_unfold(walk, |mut walk| async move {
             Ok::<_, anyhow::Error>(walk.next().await?.map(|blobs| (blobs, walk)))
         });

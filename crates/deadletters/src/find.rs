@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE, sort_newest_first};
 use crate::filter::Filter;
 use crate::key::file_stem;
+use crate::walk::ReadAhead;
 
 /// A shorter beginning of an id is not looked up: it would match by accident.
 const ID_PREFIX_MIN: usize = 8;
@@ -66,8 +67,8 @@ impl DeadLetters {
         let TopicName { namespace, topic } = letter.subscription.topic.clone();
         let of_topic =
             Filter { namespace: Some(namespace), topic: Some(topic), ..Filter::default() };
-        let blobs: Vec<Entry> =
-            self.blobs(&of_topic).take(SAME_EVENT_READS_MAX + 1).try_collect().await?;
+        let blobs = self.walked(&of_topic, ReadAhead::ManyHours).take(SAME_EVENT_READS_MAX + 1);
+        let blobs: Vec<Entry> = blobs.try_collect().await?;
         let is_whole = blobs.len() <= SAME_EVENT_READS_MAX;
         let reads = stream::iter(&blobs).take(SAME_EVENT_READS_MAX).map(|blob| self.read(blob));
         let read: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;

@@ -32,7 +32,9 @@ const EXTRA_PAGES_MAX: usize = 200;
 pub(crate) enum ReadAhead {
     /// Opens only what may hold the newest: few requests.
     NewestOnly,
-    /// Opens many at once, for callers who want everything; hours come roughly in order.
+    /// Opens many at once, for callers who stop early; hours come roughly in order.
+    ManyHours,
+    /// Opens many at once and lists by pages, for callers who want everything; hours come roughly in order.
     Everything,
 }
 
@@ -98,8 +100,8 @@ impl Walk {
         }
     }
 
-    /// The blobs of the next hour, last written first; of several hours with
-    /// [`ReadAhead::Everything`].
+    /// The blobs of the next hour, last written first; of several hours unless the walk is
+    /// [`ReadAhead::NewestOnly`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Entry>>> {
         loop {
             let folders = self.next_folders();
@@ -132,7 +134,7 @@ impl Walk {
                 ReadAhead::NewestOnly => {
                     next.range.end == end && (next.depth == KEY_FOLDERS) == is_hour
                 }
-                ReadAhead::Everything => folders.len() < LISTINGS_AT_ONCE,
+                ReadAhead::ManyHours | ReadAhead::Everything => folders.len() < LISTINGS_AT_ONCE,
             };
             if !is_taken {
                 break;
@@ -294,9 +296,15 @@ mod tests {
         assert_eq!(letters.keys(&everything).await.unwrap(), expected);
         // Namespaces, topics, subscriptions, and three pages.
         assert_eq!(letters.container.requests(), 6);
+        for (read_ahead, extra) in [(ReadAhead::ManyHours, 0), (ReadAhead::Everything, 2)] {
+            let mut walk = Walk::new(&letters.container, &everything, read_ahead);
+            walk.next().await.unwrap();
+            assert_eq!(walk.pages_left.into_inner(), EXTRA_PAGES_MAX - extra, "{read_ahead:?}");
+        }
+        let before = letters.container.requests();
         let second_day = Filter { since_ms: Some(1_793_577_600_001), ..Filter::default() };
         expected.retain(|key| key.contains("/11/2/"));
         assert_eq!(letters.keys(&second_day).await.unwrap(), expected);
-        assert!(letters.container.requests() >= 6 + 18, "one request for each hour of that day");
+        assert!(letters.container.requests() >= before + 18, "one for each hour of that day");
     }
 }
