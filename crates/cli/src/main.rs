@@ -59,6 +59,7 @@ mod shown_exchange;
 mod stack;
 mod store;
 mod styled;
+mod summary_cache;
 mod text;
 mod this_machine;
 mod topic_news;

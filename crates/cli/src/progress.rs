@@ -9,14 +9,24 @@ const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// A bar with rate and remaining time.
 pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
-    let template =
-        format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left");
-    styled(ProgressBar::new(all), &template)
+    ProgressBar::new(all).with_style(measured(what))
+}
+
+/// Turns a counter into such a bar, which begins at 0.
+pub(crate) fn measure(counter: &ProgressBar, all: u64, what: &str) {
+    counter.set_position(0);
+    counter.set_length(all);
+    counter.set_style(measured(what));
+}
+
+fn measured(what: &str) -> ProgressStyle {
+    style(&format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left"))
 }
 
 /// A counter without a known total.
 pub(crate) fn count(what: &str) -> ProgressBar {
-    let bar = styled(ProgressBar::no_length(), &format!("{{human_pos}} {what}  {{per_sec}}"));
+    let template = format!("{{human_pos}} {what}  {{per_sec}}");
+    let bar = ProgressBar::no_length().with_style(style(&template));
     bar.enable_steady_tick(TICK);
     bar
 }
@@ -26,17 +36,16 @@ pub(crate) fn asking(
     what: &str,
     number: impl Fn() -> u64 + Clone + Send + Sync + 'static,
 ) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template(&format!("{{number}} {what}")).expect("the template is valid");
     let number = move |_: &ProgressState, text: &mut dyn Write| {
         // A progress bar that cannot be drawn is no reason to fail.
         let _ = write!(text, "{}", number());
     };
-    let bar = ProgressBar::no_length().with_style(style.with_key("number", number));
+    let style = style(&format!("{{number}} {what}")).with_key("number", number);
+    let bar = ProgressBar::no_length().with_style(style);
     bar.enable_steady_tick(TICK);
     bar
 }
 
-fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
-    bar.with_style(ProgressStyle::with_template(template).expect("the template is valid"))
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is valid")
 }

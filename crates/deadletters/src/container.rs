@@ -3,19 +3,52 @@
 //! Separate from [`adapters::storage`], which reads and writes it, because the verbs show how many
 //! requests they made, and name the container in every error.
 //!
-//! Promises: every request is counted. Does not cache, and does not know what a dead letter is.
+//! Promises: every request is counted, and every read has a limit. Does not cache, and does not know what a dead letter is.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use adapters::storage::{ListRequest, PAGE_MAX, Page, Storage};
+use adapters::storage::{Fetched, ListRequest, PAGE_MAX, Page, Storage, StorageError};
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
 use delivery::subscription::sink::Container;
 
 /// The folder that `lastmile dev` and `lastmile demo` write.
 pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
+
+/// The largest blob that is read. The functions write less than half of it: the messages of an invocation have at most 6 MB, and
+/// no format has an event more than three times.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+pub const BLOB_MAX_BYTES: u64 = 64 << 20;
+/// The largest file of a ledger that is read: the plan of some 1,000,000 dead letters.
+pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;
+
+/// A blob that is larger than what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLarge {
+    bytes: u64,
+    max_bytes: u64,
+}
+
+impl TooLarge {
+    /// Checks the size of a blob.
+    ///
+    /// # Errors
+    /// When it is too large.
+    pub(crate) fn check(bytes: u64, max_bytes: u64) -> Result<(), Self> {
+        if bytes > max_bytes { Err(Self { bytes, max_bytes }) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it has {} bytes, and at most {} are read", self.bytes, self.max_bytes)
+    }
+}
+
+impl std::error::Error for TooLarge {}
 
 /// A container, and how many requests it was sent.
 #[derive(Clone)]
@@ -96,10 +129,33 @@ impl DeadLetterContainer {
     /// A blob's bytes; `None` when there is no such blob.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or has more than [`BLOB_MAX_BYTES`].
     pub async fn get(&self, key: &str) -> anyhow::Result<Option<Vec<u8>>> {
-        let bytes = self.counted(1).get(key).await;
-        bytes.with_context(|| format!("{key} of {} cannot be read", self.name))
+        self.get_at_most(BLOB_MAX_BYTES, key).await?.with_context(|| self.unread(key))
+    }
+
+    /// The bytes of a blob that has at most so many, or its size.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) async fn get_at_most(
+        &self,
+        max_bytes: u64,
+        key: &str,
+    ) -> anyhow::Result<Result<Option<Vec<u8>>, TooLarge>> {
+        match self.counted(1).get_at_most(max_bytes, key, None).await {
+            Ok(Fetched::Changed { bytes, .. }) => Ok(Ok(Some(bytes))),
+            // Only a read with an ETag can find a blob unchanged.
+            Ok(Fetched::Missing | Fetched::Unchanged) => Ok(Ok(None)),
+            Err(StorageError::TooLarge { bytes, max_bytes }) => {
+                Ok(Err(TooLarge { bytes, max_bytes }))
+            }
+            Err(error) => Err(error).with_context(|| self.unread(key)),
+        }
+    }
+
+    fn unread(&self, key: &str) -> String {
+        format!("{key} of {} cannot be read", self.name)
     }
 
     /// Writes or replaces a blob.

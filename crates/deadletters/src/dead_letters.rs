@@ -1,15 +1,17 @@
 //! The dead letters of a container: read, filtered, summed up.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use adapters::machine::Machine;
 use adapters::storage::{Entry, ListRequest};
-use delivery::deadletter::stored::{StoredDeadLetter, read};
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::cause::{Cause, Causes};
@@ -17,7 +19,10 @@ use crate::container::DeadLetterContainer;
 use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::key::hour_of_key;
+use crate::listed::{Content, ReadObserver};
+use crate::reading::{READ_PERMITS, UnreadableBlobs};
 use crate::stats::Stats;
+use crate::summary_cache::SummaryCache;
 use crate::walk::{ReadAhead, Walk};
 
 /// Blobs that are read at a time.
@@ -31,16 +36,11 @@ const COUNTED_PAGES_MAX: usize = 10;
 pub struct DeadLetters {
     /// The container they are in.
     pub container: DeadLetterContainer,
-    unreadable: Arc<Mutex<UnreadableBlobs>>,
-}
-
-/// Blobs that are not dead letters.
-#[derive(Debug, Clone, Default)]
-pub struct UnreadableBlobs {
-    /// How many were read.
-    pub count: u64,
-    /// What is wrong with the last of them.
-    pub example: String,
+    pub(crate) unreadable: Arc<Mutex<UnreadableBlobs>>,
+    /// Limits the bytes of the reads under way.
+    pub(crate) memory: Arc<Semaphore>,
+    pub(crate) cache: Option<Arc<SummaryCache>>,
+    pub(crate) observer: Option<ReadObserver>,
 }
 
 /// A count of blobs that hold dead letters.
@@ -56,16 +56,37 @@ impl DeadLetters {
     /// The dead letters of this container.
     #[must_use]
     pub fn new(container: DeadLetterContainer) -> Self {
-        Self { container, unreadable: Arc::default() }
+        let memory = Arc::new(Semaphore::new(READ_PERMITS as usize));
+        Self { container, unreadable: Arc::default(), memory, cache: None, observer: None }
     }
 
-    /// The blobs so far that were not dead letters.
+    /// Caches summaries in this folder.
     #[must_use]
-    pub fn unreadable_blobs(&self) -> UnreadableBlobs {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn with_cache_in(self, folder: &Path) -> Self {
+        let cache = SummaryCache::new(folder, &self.container.name);
+        Self { cache: Some(Arc::new(cache)), ..self }
     }
 
-    /// The newest matching dead letters, newest first; all of them without a limit.
+    /// Reports the progress of reads.
+    #[must_use]
+    pub fn with_observer(self, observer: ReadObserver) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// The reason why the cache cannot be used, if so.
+    #[must_use]
+    pub fn cache_problem(&self) -> Option<String> {
+        self.cache.as_ref()?.problem()
+    }
+
+    /// Removes from the cache what it has of these blobs.
+    pub fn forget_cached(&self, keys: &[String]) {
+        if let Some(cache) = &self.cache {
+            cache.forget(&keys.iter().map(String::as_str).collect());
+        }
+    }
+
+    /// The summaries of the newest matching dead letters, newest first; of all of them without a limit.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -74,10 +95,24 @@ impl DeadLetters {
         filter: &Filter,
         limit: Option<usize>,
     ) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        let read_ahead =
-            if limit.is_some() { ReadAhead::NewestOnly } else { ReadAhead::Everything };
-        let limit = limit.unwrap_or(usize::MAX);
-        let mut walk = Walk::new(&self.container, filter, read_ahead);
+        let mut found = match limit {
+            Some(limit) => self.newest_first(filter, limit).await?,
+            None => self.summaries(filter).try_collect().await?,
+        };
+        // Blobs come by their hour and when they were written; only the content tells the decision.
+        sort_newest_first(&mut found);
+        // A shared blob may hold more than were missing.
+        found.truncate(limit.unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    /// At least so many matching dead letters of the newest hours, if there are so many.
+    async fn newest_first(
+        &self,
+        filter: &Filter,
+        limit: usize,
+    ) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        let mut walk = Walk::new(&self.container, filter, ReadAhead::NewestOnly);
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
         while found.len() < limit
             && let Some(blobs) = walk.next().await?
@@ -89,33 +124,35 @@ impl DeadLetters {
                 let (now, later) =
                     blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
                 blobs = later;
-                let reads = stream::iter(now).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
-                let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
+                let reads = stream::iter(now).map(|blob| self.summaries_of(blob));
+                let letters: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;
                 let matching =
                     letters.into_iter().flatten().filter(|letter| filter.matches(letter));
                 found.extend(matching.filter(|letter| seen.insert(identity(letter))));
             }
         }
-        // Blobs come by their hour and when they were written; only the content tells the decision.
-        sort_newest_first(&mut found);
-        // A shared blob may hold more than were missing.
-        found.truncate(limit);
         Ok(found)
     }
 
-    /// Every matching dead letter, once, roughly newest first; not in exact order.
+    /// Every matching dead letter, whole and once, roughly newest first; not in exact order.
     pub fn all<'a>(
         &'a self,
         filter: &'a Filter,
     ) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
-        let mut seen = HashSet::new();
-        let read = self.blobs(filter).map_ok(move |blob| async move { self.read(&blob).await });
-        let letters =
-            read.try_buffered(READS_AT_ONCE).map_ok(|letters| stream::iter(letters).map(Ok));
-        let once = letters.try_flatten().try_filter(move |letter| {
-            ready(filter.matches(letter) && seen.insert(identity(letter)))
-        });
-        Box::pin(once)
+        let blobs = self.listed_blobs(filter, Content::Whole);
+        let read = blobs.map_ok(move |blob| async move { self.read_with_permit(&blob).await });
+        let letters = read.try_buffered(READS_AT_ONCE);
+        once(filter, letters.map_ok(|(letters, _permit)| letters))
+    }
+
+    /// The summary of every matching dead letter, once, in the same order.
+    pub fn summaries<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
+        let blobs = self.listed_blobs(filter, Content::Summary);
+        let read = blobs.map_ok(move |blob| async move { self.summaries_of(&blob).await });
+        once(filter, read.try_buffered(READS_AT_ONCE))
     }
 
     /// Every blob that may hold a matching dead letter.
@@ -123,7 +160,16 @@ impl DeadLetters {
         &self,
         filter: &Filter,
     ) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
-        let walk = Walk::new(&self.container, filter, ReadAhead::Everything);
+        self.walked(filter, ReadAhead::Everything)
+    }
+
+    /// Lists these blobs as far as the caller reads them.
+    pub(crate) fn walked(
+        &self,
+        filter: &Filter,
+        read_ahead: ReadAhead,
+    ) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
+        let walk = Walk::new(&self.container, filter, read_ahead);
         let hours = stream::try_unfold(walk, |mut walk| async move {
             Ok::<_, anyhow::Error>(walk.next().await?.map(|blobs| (blobs, walk)))
         });
@@ -155,21 +201,22 @@ impl DeadLetters {
         Ok(Some(ListedTotal { count, is_all: false }))
     }
 
-    /// Every blob that may hold a matching dead letter, by its key, with all its dead letters; a
+    /// Every blob that may hold a matching dead letter, by its key, with the summaries of all its dead letters; a
     /// GUID may occur twice.
     pub fn whole_blobs<'a>(
         &'a self,
-        filter: &Filter,
+        filter: &'a Filter,
     ) -> BoxStream<'a, anyhow::Result<(String, Vec<StoredDeadLetter>)>> {
-        let read = self.blobs(filter).map_ok(move |blob| async move {
-            let letters = self.read(&blob).await?;
+        let blobs = self.listed_blobs(filter, Content::Summary);
+        let read = blobs.map_ok(move |blob| async move {
+            let letters = self.summaries_of(&blob).await?;
             Ok((blob.key, letters))
         });
         // Callers need no order, so a slow blob does not hold up the others.
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 
-    /// The dead letters of blobs that were not seen before, in the folders that may match the
+    /// The summaries of dead letters in blobs that were not seen before, in the folders that may match the
     /// filter, oldest first. `seen` collects the keys.
     ///
     /// # Errors
@@ -182,7 +229,7 @@ impl DeadLetters {
         let blobs: Vec<Entry> = self.blobs(filter).try_collect().await?;
         let new: Vec<Entry> =
             blobs.into_iter().filter(|blob| seen.insert(blob.key.clone())).collect();
-        let reads = stream::iter(&new).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
+        let reads = stream::iter(&new).map(|blob| self.summaries_of(blob)).buffered(READS_AT_ONCE);
         let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
         let mut letters: Vec<StoredDeadLetter> = letters.into_iter().flatten().collect();
         letters.sort_by_key(|letter| (decided_ms(letter), letter.id));
@@ -197,40 +244,12 @@ impl DeadLetters {
         self.blobs(filter).map_ok(|blob| blob.key).try_collect().await
     }
 
-    /// The dead letters of a blob; none if it was removed meanwhile or is not a dead letter.
-    pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        let Some(bytes) = self.container.get(&blob.key).await? else { return Ok(Vec::new()) };
-        Ok(read(&blob.key, &self.container.prefix, &bytes).unwrap_or_else(|problem| {
-            let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-            unreadable.count += 1;
-            unreadable.example = problem;
-            Vec::new()
-        }))
-    }
-
-    /// The dead letters of the blob with this key.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
-    pub async fn of_key(&self, key: &str) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        read(key, &self.container.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
-    }
-
-    /// The bytes of the blob with this key.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
-    pub async fn bytes(&self, key: &str) -> anyhow::Result<Vec<u8>> {
-        let bytes = self.container.get(key).await?;
-        bytes.ok_or_else(|| anyhow::anyhow!("{} has no blob {key}", self.container.name))
-    }
-
     /// Counts the matching dead letters.
     ///
     /// # Errors
     /// When the container cannot be read.
     pub async fn stats(&self, filter: &Filter) -> anyhow::Result<Stats> {
-        let (mut stats, mut letters) = (Stats::default(), self.all(filter));
+        let (mut stats, mut letters) = (Stats::default(), self.summaries(filter));
         while let Some(letter) = letters.try_next().await? {
             stats.add(&letter);
         }
@@ -242,7 +261,7 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn causes(&self, filter: &Filter) -> anyhow::Result<Vec<Cause>> {
-        let (mut causes, mut letters) = (Causes::default(), self.all(filter));
+        let (mut causes, mut letters) = (Causes::default(), self.summaries(filter));
         while let Some(letter) = letters.try_next().await? {
             causes.add(&letter);
         }
@@ -254,6 +273,19 @@ impl DeadLetters {
 /// is in the folder of another subscription is another dead letter, whatever its name.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)
+}
+
+/// The matching dead letters of these blobs, each once.
+fn once<'a>(
+    filter: &'a Filter,
+    blobs: impl Stream<Item = anyhow::Result<Vec<StoredDeadLetter>>> + Send + 'a,
+) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
+    let mut seen = HashSet::new();
+    let letters = blobs.map_ok(|letters| stream::iter(letters).map(Ok)).try_flatten();
+    let is_new = move |letter: &StoredDeadLetter| {
+        ready(filter.matches(letter) && seen.insert(identity(letter)))
+    };
+    Box::pin(letters.try_filter(is_new))
 }
 
 pub(crate) fn sort_newest_first(letters: &mut [StoredDeadLetter]) {

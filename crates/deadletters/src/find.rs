@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity, sort_newest_first};
 use crate::filter::Filter;
 use crate::key::file_stem;
+use crate::walk::ReadAhead;
 
 /// A shorter beginning of an id is not looked up: it would match by accident.
 const ID_PREFIX_MIN: usize = 8;
@@ -71,8 +72,8 @@ impl DeadLetters {
         let TopicName { namespace, topic } = letter.subscription.topic.clone();
         let of_topic =
             Filter { namespace: Some(namespace), topic: Some(topic), ..Filter::default() };
-        let blobs: Vec<Entry> =
-            self.blobs(&of_topic).take(SAME_EVENT_READS_MAX + 1).try_collect().await?;
+        let blobs = self.walked(&of_topic, ReadAhead::ManyHours).take(SAME_EVENT_READS_MAX + 1);
+        let blobs: Vec<Entry> = blobs.try_collect().await?;
         let is_whole = blobs.len() <= SAME_EVENT_READS_MAX;
         let reads = stream::iter(&blobs).take(SAME_EVENT_READS_MAX).map(|blob| self.read(blob));
         let read: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;
@@ -110,16 +111,18 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Reads everything: for dead letters that share a blob, and for ids of events.
+    /// Looks into every blob: for dead letters that share one, and for ids of events.
     async fn find_inside(&self, missing: &HashSet<&str>, found: &mut Found) -> anyhow::Result<()> {
         let all = Filter::default();
-        let mut letters = self.all(&all);
-        while let Some(letter) = letters.try_next().await? {
-            let of_event = letter.event_id.as_deref().is_some_and(|event| missing.contains(event));
-            let ids = [letter.id, letter.delivery_id()].map(|id| id.to_string());
+        let mut summaries = self.summaries(&all);
+        while let Some(summary) = summaries.try_next().await? {
+            let of_event = summary.event_id.as_deref().is_some_and(|event| missing.contains(event));
+            let ids = [summary.id, summary.delivery_id()].map(|id| id.to_string());
             let is_of = |wanted: &&str| ids.iter().any(|id| matches_id(wanted, id));
             if of_event || missing.iter().any(is_of) {
-                found.entry(identity(&letter)).or_insert(letter);
+                let letters = self.of_key(&summary.key).await?.into_iter();
+                let of_id = letters.filter(|letter| letter.id == summary.id);
+                found.extend(of_id.map(|letter| (identity(&letter), letter)));
             }
         }
         Ok(())

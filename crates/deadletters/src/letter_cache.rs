@@ -13,12 +13,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use adapters::machine::Machine;
-use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity};
-use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
+use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::state::LetterStates;
 
@@ -30,8 +30,7 @@ const KEYS_MAX: usize = 200_000;
 /// Dead letters as they were at one time.
 #[derive(Default)]
 pub struct LetterCache {
-    /// Newest first, each once, in whatever state; without event and headers, and of the history only the
-    /// last attempt.
+    /// Summaries, newest first, each once, in whatever state.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// Their states.
     pub states: Arc<LetterStates>,
@@ -76,9 +75,8 @@ impl DeadLetters {
             let letters = match known {
                 Some(letters) => letters.clone(),
                 None => {
-                    let letters = self.read(&blob).await?.into_iter();
-                    let matching = letters.filter(|letter| filter.matches(letter));
-                    matching.map(|letter| Arc::new(summary(letter))).collect()
+                    let letters = self.summaries_of(&blob).await?.into_iter();
+                    letters.filter(|letter| filter.matches(letter)).map(Arc::new).collect()
                 }
             };
             Ok((blob.key, letters))
@@ -108,48 +106,12 @@ impl DeadLetters {
     }
 }
 
-/// What lists and sums need of a dead letter.
-fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
-    let beginning = |text: String| text.chars().take(RESPONSE_MAX_CHARS).collect();
-    let sink = letter.sink.map(|sink| StoredSink {
-        history: sink.history.last().cloned().into_iter().collect(),
-        last_response: sink.last_response.map(beginning),
-        ..sink
-    });
-    StoredDeadLetter {
-        sink,
-        event: String::new(),
-        headers: Vec::new(),
-        history: letter.history.last().cloned().into_iter().collect(),
-        last_response: letter.last_response.map(beginning),
-        ..letter
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::cause::Causes;
     use crate::container::DeadLetterContainer;
-    use crate::samples::letter;
-    use crate::stats::Stats;
-
-    #[test]
-    fn a_summary_is_listed_and_summed_up_like_its_dead_letter() {
-        let whole = letter(1);
-        let summary = summary(whole.clone());
-        assert_eq!(decided_ms(&summary), decided_ms(&whole));
-        let sums = |letter: &StoredDeadLetter| {
-            let (mut stats, mut causes) = (Stats::default(), Causes::default());
-            stats.add(letter);
-            causes.add(letter);
-            (stats, causes.sorted(0))
-        };
-        assert_eq!(sums(&summary), sums(&whole));
-        assert!(summary.event.is_empty());
-    }
 
     #[tokio::test]
     async fn only_matches_are_held_and_not_read_again_until_the_time_range_may_match_more() {

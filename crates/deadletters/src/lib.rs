@@ -1,12 +1,15 @@
 //! Dead letters in a container: found, filtered, grouped and replayed. There is no database: the
 //! keys are the index.
 //!
-//! What the verbs of `lastmile deadletters` and its page share. [`container`] reads and writes
-//! blobs and counts the requests, `walk` finds the newest hours without listing everything,
-//! [`filter`] decides which dead letters match, [`cause`] and [`stats`] sum them up, [`replay`]
-//! sends them again and keeps its [`ledger`] beside them, [`letter_cache`] keeps in memory what was
-//! read, [`dismissed`] what nothing is to be done about, and [`state`] says of each what became of it. Pure:
-//! `key`, `filter`, `cause`, `stats`, `ledger`.
+//! The verbs of `lastmile deadletters` and its page share this crate:
+//!
+//! - [`container`] reads and writes blobs and counts the requests, and `walk` finds the newest hours without listing everything;
+//! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
+//! - [`replay`] sends them again and keeps its [`ledger`] beside them;
+//! - [`dismissed`] has what nothing is to be done about, and [`state`] says of each what became of it;
+//! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk.
+//!
+//! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -24,14 +27,20 @@ mod find;
 mod key;
 pub mod ledger;
 pub mod letter_cache;
+mod listed;
 mod rate;
+mod reading;
 pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod state;
 pub mod stats;
+mod summary;
+mod summary_cache;
 mod walk;
 
-pub use self::dead_letters::{DeadLetters, ListedTotal, UnreadableBlobs};
+pub use self::dead_letters::{DeadLetters, ListedTotal};
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
+pub use self::listed::{ReadObserver, ReadProgress};
 pub use self::rate::Rate;
+pub use self::reading::UnreadableBlobs;

@@ -3,14 +3,17 @@
 //! A listing runs forwards only, in the order of bytes. But the folders are a calendar: one listing
 //! each of a year, a month and a day says what is in it, and the newest is opened first. Folders of
 //! older time stay pending, and most are never opened. A subscription that fits into one page costs
-//! one request.
+//! one request. If everything is wanted, of any time, a subscription is listed page by page instead: a page has more blobs
+//! than most hours.
 //!
-//! Promises: hours come newest first, and blobs of one hour together, also across subscriptions.
+//! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At most [`EXTRA_PAGES_MAX`] pages
+//! of blobs are held beside the first one of each subscription.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicUsize};
 
 use adapters::storage::{Entry, ListRequest};
 use futures::future::try_join_all;
@@ -21,13 +24,17 @@ use crate::key::{KEY_FOLDERS, NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key, time_
 
 /// Listings under way at a time.
 const LISTINGS_AT_ONCE: usize = 16;
+/// The pages that a walk lists instead of hours: 200,000 blobs, of about 300 bytes each.
+const EXTRA_PAGES_MAX: usize = 200;
 
 /// How many folders the walk opens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAhead {
     /// Opens only what may hold the newest: few requests.
     NewestOnly,
-    /// Opens many at once, for callers who want everything; hours come roughly in order.
+    /// Opens many at once, for callers who stop early; hours come roughly in order.
+    ManyHours,
+    /// Opens many at once and lists by pages, for callers who want everything; hours come roughly in order.
     Everything,
 }
 
@@ -37,6 +44,8 @@ pub(crate) struct Walk {
     filter: Filter,
     read_ahead: ReadAhead,
     pending: BinaryHeap<PendingFolder>,
+    /// The rest of [`EXTRA_PAGES_MAX`].
+    pages_left: AtomicUsize,
 }
 
 /// A folder that has not been opened.
@@ -49,8 +58,8 @@ struct PendingFolder {
     prefix: String,
     /// The blobs of an hour, if they are known already.
     blobs: Option<Vec<Entry>>,
-    /// The first page of its subscription, if there are more pages.
-    first_page: Option<Arc<[Entry]>>,
+    /// The first pages of its subscription, if there are more.
+    first_pages: Option<Arc<[Entry]>>,
 }
 
 impl Ord for PendingFolder {
@@ -80,18 +89,19 @@ impl Walk {
             depth: 0,
             prefix: container.root(),
             blobs: None,
-            first_page: None,
+            first_pages: None,
         };
         Self {
             container: container.clone(),
             filter: filter.clone(),
             read_ahead,
             pending: BinaryHeap::from([root]),
+            pages_left: AtomicUsize::new(EXTRA_PAGES_MAX),
         }
     }
 
-    /// The blobs of the next hour, last written first; of several hours with
-    /// [`ReadAhead::Everything`].
+    /// The blobs of the next hour, last written first; of several hours unless the walk is
+    /// [`ReadAhead::NewestOnly`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Entry>>> {
         loop {
             let folders = self.next_folders();
@@ -125,7 +135,7 @@ impl Walk {
                 ReadAhead::NewestOnly => {
                     next.range.end == end && (next.depth == KEY_FOLDERS) == is_hour
                 }
-                ReadAhead::Everything => folders.len() < LISTINGS_AT_ONCE,
+                ReadAhead::ManyHours | ReadAhead::Everything => folders.len() < LISTINGS_AT_ONCE,
             };
             if !is_taken {
                 break;
@@ -137,22 +147,22 @@ impl Walk {
 
     /// The blobs of an hour, each with the end of the hour.
     async fn blobs(&self, hour: PendingFolder) -> anyhow::Result<Vec<(u64, Entry)>> {
-        let blobs = match (hour.blobs, hour.first_page.as_deref()) {
+        let blobs = match (hour.blobs, hour.first_pages.as_deref()) {
             (Some(blobs), _) => blobs,
-            (None, Some(first_page)) => self.list_rest(&hour.prefix, first_page).await?,
+            (None, Some(first_pages)) => self.list_rest(&hour.prefix, first_pages).await?,
             (None, None) => self.list_rest(&hour.prefix, &[]).await?,
         };
         Ok(blobs.into_iter().map(|blob| (hour.range.end, blob)).collect())
     }
 
-    /// The blobs of an hour, some of which the first page of the subscription may have listed
+    /// The blobs of an hour, some of which the first pages of the subscription may have listed
     /// already.
-    async fn list_rest(&self, prefix: &str, first_page: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+    async fn list_rest(&self, prefix: &str, first_pages: &[Entry]) -> anyhow::Result<Vec<Entry>> {
         let mut blobs: Vec<Entry> =
-            first_page.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
-        let listed_up_to = first_page.last().map_or("", |blob| blob.key.as_str());
+            first_pages.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
+        let listed_up_to = first_pages.last().map_or("", |blob| blob.key.as_str());
         let is_inside = listed_up_to.starts_with(prefix);
-        // A first page that ends after this hour has listed all of it.
+        // Pages that end after this hour have listed all of it.
         if is_inside || listed_up_to < prefix {
             let start_after = is_inside.then(|| listed_up_to.to_owned());
             let request =
@@ -171,9 +181,9 @@ impl Walk {
         }
         let mut folder = folder;
         if folder.depth == NAME_FOLDERS {
-            match self.try_one_page(&folder).await? {
+            match self.try_pages(&folder).await? {
                 Ok(hours) => return Ok(hours),
-                Err(first_page) => folder.first_page = Some(first_page),
+                Err(first_pages) => folder.first_pages = Some(first_pages),
             }
         }
         let prefix = folder.prefix.clone();
@@ -182,20 +192,42 @@ impl Walk {
         Ok(page.folders.into_iter().filter_map(|prefix| self.child(&folder, prefix)).collect())
     }
 
-    /// The hours of a subscription whose blobs fit into one page; else that page.
-    async fn try_one_page(
+    /// The hours of a subscription whose blobs fit into the pages that may be listed; else these pages.
+    async fn try_pages(
         &self,
         subscription: &PendingFolder,
     ) -> anyhow::Result<Result<Vec<PendingFolder>, Arc<[Entry]>>> {
         let prefix = subscription.prefix.clone();
-        let page = self.container.page(&ListRequest { prefix, ..ListRequest::default() }).await?;
-        // The page is kept, so that its hours do not list again what it holds.
-        if page.next.is_some() {
-            return Ok(Err(page.entries.into()));
+        let (mut request, mut listed) =
+            (ListRequest { prefix, ..ListRequest::default() }, Vec::new());
+        loop {
+            let page = self.container.page(&request).await?;
+            listed.extend(page.entries);
+            request.page_token = page.next;
+            if request.page_token.is_none() {
+                return Ok(Ok(self.hours(subscription, listed)));
+            }
+            // The pages are kept, so that their hours do not list again what they hold.
+            if !self.may_list_page() {
+                return Ok(Err(listed.into()));
+            }
         }
+    }
+
+    /// True if one more page of a subscription may be listed. With a time range, or a limit, most of its blobs are not wanted.
+    fn may_list_page(&self) -> bool {
+        let of_any_time = self.filter.since_ms.is_none() && self.filter.until_ms.is_none();
+        let (relaxed, take_one) = (atomic::Ordering::Relaxed, |left: usize| left.checked_sub(1));
+        of_any_time
+            && self.read_ahead == ReadAhead::Everything
+            && self.pages_left.fetch_update(relaxed, relaxed, take_one).is_ok()
+    }
+
+    /// The hours of blobs of a subscription that may hold a match.
+    fn hours(&self, subscription: &PendingFolder, listed: Vec<Entry>) -> Vec<PendingFolder> {
         let root = self.container.root();
         let mut hours: BTreeMap<u64, PendingFolder> = BTreeMap::new();
-        for blob in page.entries {
+        for blob in listed {
             let Some(range) =
                 hour_of_key(&blob.key, &root).filter(|range| self.filter.may_match_within(range))
             else {
@@ -207,11 +239,11 @@ impl Walk {
                 depth: KEY_FOLDERS,
                 prefix,
                 blobs: Some(Vec::new()),
-                first_page: None,
+                first_pages: None,
             };
             hours.entry(range.start).or_insert(hour).blobs.get_or_insert_default().push(blob);
         }
-        Ok(Ok(hours.into_values().collect()))
+        hours.into_values().collect()
     }
 
     fn child(&self, parent: &PendingFolder, prefix: String) -> Option<PendingFolder> {
@@ -232,7 +264,48 @@ impl Walk {
             depth,
             prefix,
             blobs: None,
-            first_page: parent.first_page.clone(),
+            first_pages: parent.first_pages.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::dead_letters::DeadLetters;
+
+    const BLOBS: usize = 2_100;
+    const HOURS: usize = 42;
+
+    #[tokio::test]
+    async fn everything_is_listed_by_pages_and_a_time_range_by_hours() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut expected = HashSet::new();
+        for number in 0..BLOBS {
+            let (day, hour) = (1 + number % HOURS / 24, number % HOURS % 24);
+            let key = format!("shop/orders/billing/2026/11/{day}/{hour}/{number}.json");
+            let path = folder.path().join(&key);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+            expected.insert(key);
+        }
+        let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+        let letters = DeadLetters::new(container);
+        let everything = Filter::default();
+        assert_eq!(letters.keys(&everything).await.unwrap(), expected);
+        // Namespaces, topics, subscriptions, and three pages.
+        assert_eq!(letters.container.requests(), 6);
+        for (read_ahead, extra) in [(ReadAhead::ManyHours, 0), (ReadAhead::Everything, 2)] {
+            let mut walk = Walk::new(&letters.container, &everything, read_ahead);
+            walk.next().await.unwrap();
+            assert_eq!(walk.pages_left.into_inner(), EXTRA_PAGES_MAX - extra, "{read_ahead:?}");
+        }
+        let before = letters.container.requests();
+        let second_day = Filter { since_ms: Some(1_793_577_600_001), ..Filter::default() };
+        expected.retain(|key| key.contains("/11/2/"));
+        assert_eq!(letters.keys(&second_day).await.unwrap(), expected);
+        assert!(letters.container.requests() >= before + 18, "one for each hour of that day");
     }
 }

@@ -1,12 +1,12 @@
 //! Twenty thousand dead letters: what reading them costs, and a replay that is killed three times.
 //!
 //! The heavy part of the command line's tests, about half a minute; the figures are printed
-//! (`--nocapture`).
+//! (`--nocapture`). What the cache saves is measured by hand: `--ignored first_and_second`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use adapters::machine::Machine;
@@ -33,9 +33,9 @@ fn id(number: u32) -> String {
     format!("{:08x}-0000-5000-8000-{number:012x}", number.wrapping_mul(2_654_435_761))
 }
 
-/// Writes many dead letters, in as many hours as asked, each to one of the subscriptions.
-fn write(folder: &Path, hours: u32) {
-    let blobs = (0..MANY).map(|number| {
+/// Writes so many dead letters, in as many hours as asked, each to one of the subscriptions.
+fn write(folder: &Path, count: u32, hours: u32) {
+    let blobs = (0..count).map(|number| {
         let (hour, subscription) = (number % hours, number / hours % SUBSCRIPTIONS);
         let (day, hour) = (1 + hour / 24, hour % 24);
         let at = format!("2026-11-{day:02}T{hour:02}:{:02}:{:02}.0000000Z", number / 60 % 60, number % 60);
@@ -55,7 +55,7 @@ async fn the_newest_of_many_cost_few_requests() {
         let data = tempfile::tempdir().expect("a folder can be made");
         let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
         let aws = LocalAws::start(config).await.expect("the local AWS starts");
-        write(&data.path().join("dead-letters"), hours);
+        write(&data.path().join("dead-letters"), MANY, hours);
         let container = TestContainer::bucket(&aws.endpoint(), "s3://dead-letters");
         let output = container.run(&["list", "--limit", "20", "--output", "ndjson"]);
         let found = lines(&output);
@@ -73,6 +73,50 @@ async fn the_newest_of_many_cost_few_requests() {
     }
 }
 
+/// The most memory that a verb used, in MB, and its outputs.
+fn with_memory(container: &TestContainer, arguments: &[&str]) -> (u64, Output) {
+    let mut command = container.command(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program starts");
+    let status = format!("/proc/{}/status", child.id());
+    let peak = std::thread::spawn(move || {
+        let mut peak_kb = 0;
+        // Linux removes the lines about memory when the process ends.
+        while let Ok(text) = std::fs::read_to_string(&status)
+            && let Some(line) = text.lines().find(|line| line.starts_with("VmHWM:"))
+        {
+            let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+            peak_kb = digits.parse().unwrap_or(peak_kb);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        peak_kb / 1_000
+    });
+    let output = child.wait_with_output().expect("it ends");
+    (peak.join().expect("the thread does not panic"), output)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "prints figures: 50,000 dead letters, some minutes"]
+async fn first_and_second_reads_of_fifty_thousand() {
+    let data = tempfile::tempdir().expect("a folder can be made");
+    let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
+    let aws = LocalAws::start(config).await.expect("the local AWS starts");
+    write(&data.path().join("dead-letters"), 50_000, 24 * 28);
+    for verb in [&["why"][..], &["replay", "--dry-run"]] {
+        let container = TestContainer::bucket(&aws.endpoint(), "s3://dead-letters");
+        let (mut printed, mut asked) = (Vec::new(), Vec::new());
+        for run in ["first", "second"] {
+            let (peak_mb, output) = with_memory(&container, verb);
+            println!("{run} {}: {peak_mb} MB; {}", verb[0], text(&output.stderr).trim());
+            printed.push(text(&output.stdout));
+            asked.push(requests(&output));
+        }
+        assert_eq!(printed[0], printed[1]);
+        assert_eq!(asked[0] - asked[1], 50_000, "{asked:?}");
+    }
+    aws.stop().await;
+}
+
 /// How many storage requests a page says that there were.
 fn asked(page: &str) -> u64 {
     let before = page.split(" storage requests so far").next().unwrap_or_default();
@@ -83,7 +127,7 @@ fn asked(page: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
     let container = TestContainer::folder();
-    write(&container.path(), 24 * 28);
+    write(&container.path(), MANY, 24 * 28);
     let server = PageServer::start(&container, &[]);
     let begun_ms = Machine.now_ms();
     let mut page = server.page("/").await;
@@ -189,11 +233,12 @@ async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_what_it_named() {
     let container = TestContainer::folder();
-    write(&container.path(), 24 * 28);
+    write(&container.path(), MANY, 24 * 28);
     let stats = container.run(&["stats", "--output", "json"]);
     let counted: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
     assert_eq!(counted["letters"], MANY);
     println!("stats: {}", text(&stats.stderr).trim());
+    assert!(text(&stats.stderr).starts_with("20,000 blobs to read\n"));
 
     let data = tempfile::tempdir().expect("a folder can be made");
     let aws =

@@ -13,6 +13,7 @@ mod cost;
 mod damaged_documents;
 mod deadletters;
 mod deadletters_browser;
+mod deadletters_cached;
 mod deadletters_causes;
 mod deadletters_dismissed;
 mod deadletters_many;

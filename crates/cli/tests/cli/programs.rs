@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder).env_remove("ALLOW_PRIVATE_DESTINATIONS");
-    command.env_remove("LASTMILE_STACK");
+    command.env_remove("LASTMILE_STACK").env("LASTMILE_CACHE", "off");
     command
 }
 

@@ -137,6 +137,11 @@ impl TestContainer {
         self.folder.path().join("letters")
     }
 
+    /// The folder for caches.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.folder.path().join("cache")
+    }
+
     pub(crate) fn write(&self, blobs: &[(String, String)]) {
         write(&self.path(), blobs);
     }
@@ -147,7 +152,9 @@ impl TestContainer {
         command
             .args(arguments)
             .current_dir(self.folder.path())
-            .env_remove("ALLOW_PRIVATE_DESTINATIONS");
+            .env_remove("ALLOW_PRIVATE_DESTINATIONS")
+            .env_remove("LASTMILE_CACHE")
+            .env("XDG_CACHE_HOME", self.cache());
         if let Some(endpoint) = &self.endpoint {
             let credentials = [("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")];
             command
@@ -190,5 +197,5 @@ pub(crate) fn requests(output: &Output) -> u64 {
     let said = text(&output.stderr);
     let before = said.split(" storage request").next().unwrap_or_default();
     let number = before.rsplit(' ').next().unwrap_or_default();
-    number.parse().unwrap_or_else(|_| panic!("no number of requests in {said}"))
+    number.replace(',', "").parse().unwrap_or_else(|_| panic!("no number of requests in {said}"))
 }

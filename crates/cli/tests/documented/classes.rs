@@ -14,7 +14,8 @@ use std::path::Path;
 use crate::pages::{self, Block, Page};
 
 /// Languages of samples, which are not run here.
-const SAMPLES: [&str; 8] = ["yaml", "toml", "json", "text", "sql", "python", "js", "ts"];
+const SAMPLES: [&str; 10] =
+    ["yaml", "toml", "json", "text", "sql", "duckdb", "jq", "python", "js", "ts"];
 
 /// What is wrong with the words after the fence of a block.
 fn unclassified(page: &Page, block: &Block) -> Option<String> {

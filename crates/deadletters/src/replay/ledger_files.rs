@@ -15,6 +15,7 @@ use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
+use crate::container::LEDGER_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
@@ -248,16 +249,16 @@ impl DeadLetters {
         file: &str,
         read: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> anyhow::Result<Option<T>> {
-        let Some(bytes) = self.container.get(&self.ledger_key(job, file)).await? else {
-            return Ok(None);
-        };
+        let bytes =
+            self.container.get_at_most(LEDGER_MAX_BYTES, &self.ledger_key(job, file)).await?;
         let unreadable = |problem| UnreadableLedger {
             job: job.to_owned(),
             folder: format!("{}{job}", self.ledgers()),
             file: format!("{file}.ndjson"),
             problem,
         };
-        Ok(Some(read(&bytes).map_err(unreadable)?))
+        let bytes = bytes.map_err(|too_large| unreadable(too_large.to_string()))?;
+        Ok(bytes.map(|bytes| read(&bytes).map_err(unreadable)).transpose()?)
     }
 
     /// The key of a file in the ledger of a job: `plan`, `done`, or the number of a chunk.

@@ -51,6 +51,23 @@ fn the_newest_hundred_versions_of_subscriptions_do_not_expire_and_marks_of_remov
 }
 
 #[test]
+fn what_was_purged_frees_its_space_after_a_week_whether_or_not_dead_letters_expire() {
+    let letters = buckets().into_iter().find(|(name, _)| *name == "DeadLetterBucket");
+    let (_, letters) = letters.expect("there is a bucket");
+    let rules = letters["LifecycleConfiguration"]["Rules"].as_array().expect("it has rules");
+    let expected = json!({
+        "Id": "EarlierVersions", "Status": "Enabled", "ExpiredObjectDeleteMarker": true,
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 7}
+    });
+    // Every other rule about versions or markers would have another number of days, or a condition.
+    let is_of_versions = |rule: &&Value| {
+        let text = rule.to_string();
+        text.contains("NoncurrentVersion") || text.contains("ExpiredObjectDeleteMarker")
+    };
+    assert_eq!(rules.iter().filter(is_of_versions).collect::<Vec<_>>(), [&expected]);
+}
+
+#[test]
 fn a_bucket_is_private_and_encrypted() {
     for (name, properties) in buckets() {
         let blocked = properties["PublicAccessBlockConfiguration"].as_object();

@@ -1,7 +1,7 @@
 //! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
-//! A blob is removed when every dead letter in it matches. Ledgers and dismissals are kept. In a versioned bucket
-//! the versions are kept as well.
+//! A blob is removed when every dead letter in it matches. Ledgers and dismissals are kept. A versioned bucket
+//! keeps the versions until its lifecycle rules remove them.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -70,9 +70,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (count, blobs) =
         (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));
-    let versions = "versions that the bucket keeps remain";
+    let space = "a bucket with versions frees the space later, that of a stack after 7 days";
     if !arguments.yes {
-        out(&format!("{count} in {blobs} would be removed; {versions}\n"))?;
+        out(&format!("{count} in {blobs} would be removed; {space}\n"))?;
     }
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -86,6 +86,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();
-    out(&format!("{count} in {blobs} removed; {versions}\n"))?;
+    search.letters.forget_cached(&keys);
+    out(&format!("{count} in {blobs} removed; {space}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

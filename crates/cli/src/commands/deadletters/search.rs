@@ -1,11 +1,12 @@
 //! A search: its progress, its cost, and the exit code for what it found.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use adapters::machine::Machine;
-use deadletters::DeadLetters;
 use deadletters::cause::{Cause, CauseId};
 use deadletters::filter::Filter;
+use deadletters::{DeadLetters, ReadProgress};
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
@@ -15,6 +16,8 @@ use crate::{progress, text};
 
 /// The most causes that are listed for one that does not exist.
 const CAUSES_MAX: usize = 20;
+/// A read of more blobs than these is counted before it begins: it takes some seconds.
+const UNCOUNTED_READS_MAX: u64 = 1_000;
 
 /// A search under way.
 pub(super) struct Search {
@@ -27,6 +30,9 @@ impl Search {
     pub(super) fn start(letters: DeadLetters) -> Self {
         let container = letters.container.clone();
         let bar = progress::asking("storage requests", move || container.requests());
+        let shown = bar.clone();
+        let observer = move |progress| show_progress(&shown, progress);
+        let letters = letters.with_observer(Arc::new(observer));
         Self { letters, began_ms: Machine.now_ms(), bar }
     }
 
@@ -86,6 +92,9 @@ impl Search {
         self.clear();
         let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
         let container = &self.letters.container;
+        if let Some(problem) = self.letters.cache_problem() {
+            note(format_args!("dead letters were not cached: {}", text::line(&problem)));
+        }
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
             note(format_args!(
@@ -101,6 +110,20 @@ impl Search {
             took_ms / 1_000,
             took_ms % 1_000
         ));
+    }
+}
+
+/// Prints the number of blobs of a large read, and turns the counter of requests into a bar.
+fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
+    match progress {
+        ReadProgress::Listed { to_read, is_all } if to_read > UNCOUNTED_READS_MAX => {
+            let more = if is_all { "" } else { "more than " };
+            let count = text::counted(to_read, "blob");
+            bar.suspend(|| note(format_args!("{more}{count} to read")));
+            progress::measure(bar, to_read, "blobs");
+        }
+        ReadProgress::Listed { .. } => {}
+        ReadProgress::Read => bar.inc(1),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::filter_args::FilterArgs;
 use crate::output::{Output, note};
 use crate::stack::Stack;
 use crate::unreadable_ledger::not_shown;
-use crate::{shell, store, text};
+use crate::{shell, store, summary_cache, text};
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]
@@ -47,15 +47,18 @@ impl ContainerArgs {
             (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
             (None, None) => LOCAL_CONTAINER.to_owned(),
         };
-        let container = match address.strip_prefix("s3://") {
-            Some(bucket) => {
-                let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-                DeadLetterContainer::bucket(store::client().await, bucket)
-            }
-            None => DeadLetterContainer::folder(&address)
-                .map_err(|error| usage_error(error.to_string()))?,
+        let Some(bucket) = address.strip_prefix("s3://") else {
+            let folder = DeadLetterContainer::folder(&address);
+            return Ok(DeadLetters::new(folder.map_err(|error| usage_error(error.to_string()))?));
         };
-        Ok(DeadLetters::new(container))
+        let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
+        let cache = summary_cache::folder(|name| std::env::var_os(name))?;
+        let container = DeadLetterContainer::bucket(store::client().await, bucket);
+        let letters = DeadLetters::new(container);
+        Ok(match cache {
+            Some(folder) => letters.with_cache_in(&folder),
+            None => letters,
+        })
     }
 }
 
@@ -110,7 +113,7 @@ pub(super) async fn take_each(
     mut take: impl FnMut(&StoredDeadLetter),
 ) -> anyhow::Result<Option<String>> {
     if ids.is_empty() {
-        let mut all = letters.all(filter);
+        let mut all = letters.summaries(filter);
         while let Some(letter) = all.try_next().await? {
             take(&letter);
         }

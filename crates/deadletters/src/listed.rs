@@ -1,0 +1,84 @@
+//! Lists blobs before the first of them is read, so that the length of a read is known at its beginning.
+//!
+//! Promises: at most [`LISTED_FIRST_MAX`] blobs are held; others are listed while these are read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use adapters::storage::Entry;
+use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
+
+use crate::dead_letters::DeadLetters;
+use crate::filter::Filter;
+
+/// The most blobs that are listed before the first is read: about 300 bytes each.
+const LISTED_FIRST_MAX: usize = 200_000;
+
+/// Reported while many blobs are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadProgress {
+    /// Everything is listed, or the first [`LISTED_FIRST_MAX`] blobs are. Reading begins.
+    Listed {
+        /// The number of blobs that will be read; the others are in the cache.
+        to_read: u64,
+        /// True if these are all.
+        is_all: bool,
+    },
+    /// One blob was read.
+    Read,
+}
+
+/// Called with the progress of reads.
+pub type ReadObserver = Arc<dyn Fn(ReadProgress) + Send + Sync>;
+
+/// The need of a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// All of them, which the cache does not have.
+    Whole,
+    /// The part that lists and sums need.
+    Summary,
+}
+
+impl DeadLetters {
+    /// Every blob that may hold a matching dead letter, listed before the first is returned.
+    pub(crate) fn listed_blobs<'a>(
+        &'a self,
+        filter: &'a Filter,
+        content: Content,
+    ) -> impl Stream<Item = anyhow::Result<Entry>> + 'a {
+        stream::once(self.list_first(filter, content)).try_flatten()
+    }
+
+    async fn list_first(
+        &self,
+        filter: &Filter,
+        content: Content,
+    ) -> anyhow::Result<impl Stream<Item = anyhow::Result<Entry>> + use<>> {
+        let mut blobs = Box::pin(self.blobs(filter));
+        let listed: Vec<Entry> = blobs.as_mut().take(LISTED_FIRST_MAX).try_collect().await?;
+        let is_all = listed.len() < LISTED_FIRST_MAX;
+        let cache = self.cache.as_ref().filter(|_| content == Content::Summary);
+        if let Some(cache) = cache.filter(|_| is_all && is_of_everything(filter)) {
+            let keys: HashSet<&str> = listed.iter().map(|blob| blob.key.as_str()).collect();
+            cache.forget_missing(&keys);
+        }
+        let is_read = |blob: &&Entry| cache.is_none_or(|cache| !cache.has(blob));
+        let to_read = listed.iter().filter(is_read).count() as u64;
+        self.report(ReadProgress::Listed { to_read, is_all });
+        Ok(stream::iter(listed).map(Ok).chain(blobs))
+    }
+
+    pub(crate) fn report(&self, progress: ReadProgress) {
+        if let Some(observer) = &self.observer {
+            observer(progress);
+        }
+    }
+}
+
+/// True if a walk with this filter lists every blob of the container.
+fn is_of_everything(filter: &Filter) -> bool {
+    let names = [&filter.namespace, &filter.topic, &filter.subscription];
+    let times = [filter.since_ms, filter.until_ms];
+    names.into_iter().all(Option::is_none) && times.into_iter().all(|time| time.is_none())
+}

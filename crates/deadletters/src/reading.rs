@@ -1,0 +1,163 @@
+//! Reads single blobs, within limits.
+//!
+//! Separate from [`crate::dead_letters`], which decides which blobs are read: here are the size of a blob, the memory of the
+//! reads under way, and the cache.
+//!
+//! Promises: a blob above [`BLOB_MAX_BYTES`] is never read whole. A blob that cannot be read as dead letters is counted, and hides
+//! no other. A summary is the same whether it comes from the cache or from its blob.
+
+use std::sync::PoisonError;
+
+use adapters::storage::Entry;
+use anyhow::Context as _;
+use delivery::deadletter::stored::{StoredDeadLetter, read};
+use tokio::sync::SemaphorePermit;
+
+use crate::container::{BLOB_MAX_BYTES, TooLarge};
+use crate::dead_letters::DeadLetters;
+use crate::listed::ReadProgress;
+use crate::summary::summary;
+
+/// The unit of [`READ_PERMITS`], in bytes.
+const PERMIT_BYTES: u64 = 1_024;
+/// Permits for the memory of the reads under way: one blob of the largest size, or many of the usual 2 KB.
+pub(crate) const READ_PERMITS: u32 = 64 * 1_024;
+
+/// Blobs that are not dead letters.
+#[derive(Debug, Clone, Default)]
+pub struct UnreadableBlobs {
+    /// The number of those that were read or were too large.
+    pub count: u64,
+    /// What is wrong with the last of them.
+    pub example: String,
+}
+
+impl DeadLetters {
+    /// The blobs so far that were not dead letters.
+    #[must_use]
+    pub fn unreadable_blobs(&self) -> UnreadableBlobs {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The dead letters of a blob; none if it was removed meanwhile or is not a dead letter.
+    pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        Ok(self.read_with_permit(blob).await?.0)
+    }
+
+    /// Does the same, and returns the permit for the memory of the result.
+    ///
+    /// Permits are granted in the order of the calls. So callers that keep results in the order of their calls
+    /// always have the first of them.
+    pub(crate) async fn read_with_permit(
+        &self,
+        blob: &Entry,
+    ) -> anyhow::Result<(Vec<StoredDeadLetter>, SemaphorePermit<'_>)> {
+        let permits = u32::try_from(blob.bytes.div_ceil(PERMIT_BYTES)).unwrap_or(READ_PERMITS);
+        let permit = self.memory.acquire_many(permits.clamp(1, READ_PERMITS)).await;
+        let permit = permit.context("the permits are never closed")?;
+        let letters = match self.content(blob).await? {
+            Ok(None) => Vec::new(),
+            Ok(Some(bytes)) => self.parsed(read(&blob.key, &self.container.prefix, &bytes)),
+            Err(too_large) => self.parsed(Err(format!("{}: {too_large}", blob.key))),
+        };
+        self.report(ReadProgress::Read);
+        Ok((letters, permit))
+    }
+
+    /// The summaries of the dead letters of a blob: from the cache, else from the blob.
+    pub(crate) async fn summaries_of(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        if let Some(letters) = self.cache.as_ref().and_then(|cache| cache.get(blob)) {
+            return Ok(letters);
+        }
+        let (letters, _permit) = self.read_with_permit(blob).await?;
+        let letters: Vec<StoredDeadLetter> = letters.into_iter().map(summary).collect();
+        // A blob without dead letters is read again, so that it is reported again.
+        if let (Some(cache), false) = (&self.cache, letters.is_empty()) {
+            cache.put(blob, &letters);
+        }
+        Ok(letters)
+    }
+
+    /// The dead letters of the blob with this key.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub async fn of_key(&self, key: &str) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        read(key, &self.container.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
+    }
+
+    /// The bytes of the blob with this key.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub async fn bytes(&self, key: &str) -> anyhow::Result<Vec<u8>> {
+        let bytes = self.container.get(key).await?;
+        bytes.with_context(|| format!("{} has no blob {key}", self.container.name))
+    }
+
+    /// The content of a listed blob; `None` if it was removed meanwhile.
+    async fn content(&self, blob: &Entry) -> anyhow::Result<Result<Option<Vec<u8>>, TooLarge>> {
+        match TooLarge::check(blob.bytes, BLOB_MAX_BYTES) {
+            Ok(()) => self.container.get_at_most(BLOB_MAX_BYTES, &blob.key).await,
+            Err(too_large) => Ok(Err(too_large)),
+        }
+    }
+
+    /// The dead letters; none, and one more unreadable blob, if there is a problem.
+    fn parsed(&self, read: Result<Vec<StoredDeadLetter>, String>) -> Vec<StoredDeadLetter> {
+        read.unwrap_or_else(|problem| {
+            let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+            unreadable.count += 1;
+            unreadable.example = problem;
+            Vec::new()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use super::*;
+    use crate::container::{DeadLetterContainer, LEDGER_MAX_BYTES};
+    use crate::filter::Filter;
+
+    const KEY: &str = "shop/orders/billing/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
+
+    /// The dead letters of a folder with one file, of zeros.
+    fn with_file(folder: &Path, key: &str, bytes: u64) -> DeadLetters {
+        let path = folder.join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        DeadLetters::new(DeadLetterContainer::folder(folder.to_str().unwrap()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_ledger_above_the_limit_is_not_read_and_named_with_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = "_replays/big/done.ndjson";
+        let letters = with_file(folder.path(), key, LEDGER_MAX_BYTES + 1);
+        let replayed = letters.replayed(None).await.unwrap();
+        let unreadable: Vec<String> = replayed.unreadable.iter().map(ToString::to_string).collect();
+        let size = "it has 268435457 bytes, and at most 268435456 are read";
+        assert_eq!(unreadable, [format!("{key} cannot be read: {size}")]);
+    }
+
+    #[tokio::test]
+    async fn a_blob_above_the_limit_is_not_read_and_counts_as_unreadable_with_key_and_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let letters = with_file(folder.path(), KEY, BLOB_MAX_BYTES + 1);
+        let stale =
+            Entry { key: KEY.to_owned(), bytes: 2_000, modified_ms: 0, etag: String::new() };
+        let size = "it has 67108865 bytes, and at most 67108864 are read";
+        let listed = letters.newest(&Filter::default(), None).await.unwrap();
+        // The listing of this one gave a smaller size.
+        assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], vec![]));
+        assert_eq!(letters.container.requests(), 5, "four listings, and one read");
+        let unreadable = letters.unreadable_blobs();
+        assert_eq!((unreadable.count, unreadable.example), (2, format!("{KEY}: {size}")));
+        let error = format!("{:#}", letters.of_key(KEY).await.unwrap_err());
+        assert!(error.contains(KEY) && error.contains(size), "{error}");
+    }
+}

@@ -1,0 +1,399 @@
+//! Summaries: the parts of dead letters that lists and sums need, and their lines in the cache. Pure.
+//!
+//! Separate from [`crate::summary_cache`], which stores the lines, and from [`crate::letter_cache`], which keeps summaries in
+//! memory.
+//!
+//! Promises: filters, causes, sums and the plan of a replay give the same for a summary as for its dead letter. A summary has
+//! no part of the event but its id, type and source. A line is read back as the summaries that it was written from.
+
+use std::borrow::Cow;
+
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::FailingDestination;
+use delivery::delivery::replay::Replay;
+use delivery::subscription::dead_letter_format::{Format, Layout};
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::facts::RESPONSE_MAX_CHARS;
+
+/// The version of a line. Another version of this program may read blobs differently. Raise the number when a
+/// summary or the reading of blobs changes between releases.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
+/// The part of a response that is kept. In base64, a cause reads twice as many characters.
+const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
+
+/// Leaves out of a dead letter all that lists and sums do not need.
+pub(crate) fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
+    let last = |history: Vec<StoredAttempt>| history.into_iter().next_back().into_iter().collect();
+    let sink = letter.sink.map(|sink| StoredSink {
+        history: last(sink.history),
+        omitted: 0,
+        last_response: sink.last_response.map(beginning),
+        ..sink
+    });
+    StoredDeadLetter {
+        sink,
+        event: String::new(),
+        headers: Vec::new(),
+        last_headers: Vec::new(),
+        history: last(letter.history),
+        omitted: 0,
+        last_response: letter.last_response.map(beginning),
+        traceparent: None,
+        sink_error: None,
+        mapped: None,
+        addresses: None,
+        shape: None,
+        ..letter
+    }
+}
+
+fn beginning(text: String) -> String {
+    match text.char_indices().nth(KEPT_MAX_CHARS) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned(),
+        None => text,
+    }
+}
+
+/// The line of a blob in the cache, with its line end.
+pub(crate) fn write_line(key: &str, etag: &str, letters: &[StoredDeadLetter]) -> Vec<u8> {
+    let letters: Vec<_> = letters.iter().map(SavedLetter::of).collect();
+    let line = Line { v: VERSION.into(), key: key.into(), etag: etag.into(), letters };
+    let mut bytes = serde_json::to_vec(&line).expect("a plain struct serializes");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Key and ETag of the blob that a line is about; `None` for a damaged line, and for one of another version.
+pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
+    (line.v == VERSION).then_some((line.key, line.etag))
+}
+
+/// The summaries of the blob with this key; `None` if this is not its line.
+pub(crate) fn read_line(line: &[u8], key: &str) -> Option<Vec<StoredDeadLetter>> {
+    let line: Line<'_, Vec<SavedLetter>> = serde_json::from_slice(line).ok()?;
+    let is_it = line.v == VERSION && line.key == key;
+    line.letters
+        .into_iter()
+        .map(|letter| letter.restore(key))
+        .collect::<Option<_>>()
+        .filter(|_| is_it)
+}
+
+/// A line of the cache.
+#[derive(Serialize, Deserialize)]
+struct Line<'l, Letters> {
+    #[serde(borrow)]
+    v: Cow<'l, str>,
+    #[serde(borrow)]
+    key: Cow<'l, str>,
+    #[serde(borrow)]
+    etag: Cow<'l, str>,
+    letters: Letters,
+}
+
+/// A summary in the cache.
+#[derive(Serialize, Deserialize)]
+struct SavedLetter {
+    id: Uuid,
+    stated_id: Option<Uuid>,
+    /// Namespace, topic and name: each may have a slash.
+    subscription: [String; 3],
+    reason: String,
+    outcome: Option<String>,
+    status: Option<u16>,
+    attempts: u32,
+    published_ms: Option<u64>,
+    decided_ms: Option<u64>,
+    last_attempt_ms: Option<u64>,
+    destination: Option<String>,
+    last_response: Option<String>,
+    failing: Option<FailingDestination>,
+    last_attempt: Option<SavedAttempt>,
+    detail: Option<String>,
+    sink: Option<SavedSink>,
+    replay: Option<(String, Uuid)>,
+    is_reply: bool,
+    format: String,
+    layout: String,
+    event_id: Option<String>,
+    event_type: Option<String>,
+    source: Option<String>,
+}
+
+/// The last attempt of a summary.
+#[derive(Serialize, Deserialize)]
+struct SavedAttempt {
+    at_ms: u64,
+    outcome: String,
+    status: Option<u16>,
+    duration_ms: u64,
+}
+
+/// The failed delivery to a sink.
+#[derive(Serialize, Deserialize)]
+struct SavedSink {
+    destination: Option<String>,
+    reason: String,
+    detail: Option<String>,
+    attempts: u32,
+    last_attempt: Option<SavedAttempt>,
+    last_response: Option<String>,
+}
+
+impl SavedLetter {
+    fn of(letter: &StoredDeadLetter) -> Self {
+        let SubscriptionName { topic: TopicName { namespace, topic }, name } =
+            letter.subscription.clone();
+        Self {
+            id: letter.id,
+            stated_id: letter.stated_id,
+            subscription: [namespace, topic, name],
+            reason: letter.reason.clone(),
+            outcome: letter.outcome.clone(),
+            status: letter.status,
+            attempts: letter.attempts,
+            published_ms: letter.published_ms,
+            decided_ms: letter.decided_ms,
+            last_attempt_ms: letter.last_attempt_ms,
+            destination: letter.destination.clone(),
+            last_response: letter.last_response.clone(),
+            failing: letter.failing.clone(),
+            last_attempt: letter.history.last().map(SavedAttempt::of),
+            detail: letter.detail.clone(),
+            sink: letter.sink.as_ref().map(SavedSink::of),
+            replay: letter.replay.as_ref().map(|replay| (replay.job().to_owned(), replay.letter)),
+            is_reply: letter.is_reply,
+            format: letter.format.as_str().to_owned(),
+            layout: letter.layout.as_str().to_owned(),
+            event_id: letter.event_id.clone(),
+            event_type: letter.event_type.clone(),
+            source: letter.source.clone(),
+        }
+    }
+
+    /// The summary; `None` if a word is unknown.
+    fn restore(self, key: &str) -> Option<StoredDeadLetter> {
+        let [namespace, topic, name] = self.subscription;
+        let replay = self.replay.map(|(job, letter)| Replay::new(&job, letter));
+        Some(StoredDeadLetter {
+            id: self.id,
+            stated_id: self.stated_id,
+            key: key.to_owned(),
+            subscription: SubscriptionName { topic: TopicName { namespace, topic }, name },
+            reason: self.reason,
+            outcome: self.outcome,
+            status: self.status,
+            attempts: self.attempts,
+            published_ms: self.published_ms,
+            decided_ms: self.decided_ms,
+            last_attempt_ms: self.last_attempt_ms,
+            destination: self.destination,
+            last_response: self.last_response,
+            last_headers: Vec::new(),
+            failing: self.failing,
+            history: self.last_attempt.into_iter().map(SavedAttempt::restore).collect(),
+            omitted: 0,
+            detail: self.detail,
+            sink_error: None,
+            sink: self.sink.map(SavedSink::restore),
+            traceparent: None,
+            replay: match replay {
+                Some(replay) => Some(replay?),
+                None => None,
+            },
+            is_reply: self.is_reply,
+            format: Format::ALL.into_iter().find(|format| format.as_str() == self.format)?,
+            layout: Layout::ALL.into_iter().find(|layout| layout.as_str() == self.layout)?,
+            mapped: None,
+            addresses: None,
+            headers: Vec::new(),
+            shape: None,
+            event: String::new(),
+            event_id: self.event_id,
+            event_type: self.event_type,
+            source: self.source,
+        })
+    }
+}
+
+impl SavedAttempt {
+    fn of(attempt: &StoredAttempt) -> Self {
+        let StoredAttempt { at_ms, outcome, status, duration_ms } = attempt.clone();
+        Self { at_ms, outcome, status, duration_ms }
+    }
+
+    fn restore(self) -> StoredAttempt {
+        let Self { at_ms, outcome, status, duration_ms } = self;
+        StoredAttempt { at_ms, outcome, status, duration_ms }
+    }
+}
+
+impl SavedSink {
+    fn of(sink: &StoredSink) -> Self {
+        let StoredSink { destination, reason, detail, attempts, history, last_response, .. } =
+            sink.clone();
+        let last_attempt = history.last().map(SavedAttempt::of);
+        Self { destination, reason, detail, attempts, last_attempt, last_response }
+    }
+
+    fn restore(self) -> StoredSink {
+        let Self { destination, reason, detail, attempts, last_attempt, last_response } = self;
+        let history = last_attempt.into_iter().map(SavedAttempt::restore).collect();
+        StoredSink { destination, reason, detail, attempts, history, omitted: 0, last_response }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::reason::Reason;
+
+    use super::*;
+    use crate::cause::{Causes, cause_id};
+    use crate::facts::decided_ms;
+    use crate::filter::{Filter, Pattern};
+    use crate::replay::ReplayPlan;
+    use crate::replay::sender::ReplayTarget;
+    use crate::samples::letter;
+    use crate::stats::Stats;
+
+    /// Dead letters that differ in every part that a filter, a cause, a sum or a plan reads.
+    fn letters() -> Vec<StoredDeadLetter> {
+        let failed = letter(2);
+        let sink = StoredSink {
+            destination: Some("https://sink.example.com/".to_owned()),
+            reason: "UndeliverableDueToHttpNotFound".to_owned(),
+            detail: Some("no such sink".to_owned()),
+            attempts: 2,
+            history: failed.history.clone(),
+            omitted: 3,
+            last_response: Some("{\"title\":\"no such sink\"}".to_owned()),
+        };
+        let failing = FailingDestination {
+            since_ms: 5,
+            outcome: "Busy".to_owned(),
+            status: Some(503),
+            detail: None,
+        };
+        let bytes = vec![b'x'; RESPONSE_MAX_CHARS];
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
+        vec![
+            letter(1),
+            StoredDeadLetter { sink: Some(sink), ..failed },
+            StoredDeadLetter {
+                history: Vec::new(),
+                outcome: None,
+                status: None,
+                last_response: None,
+                failing: Some(failing),
+                decided_ms: Some(7),
+                detail: Some("it keeps failing".to_owned()),
+                ..letter(3)
+            },
+            StoredDeadLetter { last_response: Some(format!("base64:{encoded}")), ..letter(4) },
+            StoredDeadLetter {
+                last_response: Some("é".repeat(3 * RESPONSE_MAX_CHARS)),
+                ..letter(5)
+            },
+            StoredDeadLetter {
+                reason: Reason::MalformedEvent.to_string(),
+                is_reply: true,
+                replay: Replay::new("job", Uuid::from_u128(1)),
+                format: Format::Knative,
+                layout: Layout::Flat,
+                event_id: None,
+                event_type: None,
+                source: None,
+                subscription: SubscriptionName {
+                    topic: TopicName { namespace: "a/b".to_owned(), topic: "t".to_owned() },
+                    name: "_malformed".to_owned(),
+                },
+                ..letter(6)
+            },
+        ]
+    }
+
+    fn filters() -> Vec<Filter> {
+        let none = Filter::default;
+        let like = |text: &str| vec![Pattern::from(text)];
+        let mut filters = vec![
+            Filter { namespace: Some("a/b".to_owned()), ..none() },
+            Filter { topic: Some("orders".to_owned()), ..none() },
+            Filter { subscription: Some("billing".to_owned()), ..none() },
+            Filter { since_ms: decided_ms(&letter(2)), ..none() },
+            Filter { until_ms: Some(8), ..none() },
+            Filter { reasons: vec![Reason::MalformedEvent], ..none() },
+            Filter { outcomes: vec!["Busy".parse().unwrap()], ..none() },
+            Filter { statuses: vec!["5xx".parse().unwrap()], ..none() },
+            Filter { types: like("order.c*"), ..none() },
+            Filter { sources: like("shop"), ..none() },
+            Filter { ids: like("order-2"), ..none() },
+            Filter { destinations: like("https://sink.*"), ..none() },
+            Filter { ids: like("*-000000000001"), ..none() },
+        ];
+        let found = ["please wait", "ORDER-3", "it keeps", "overloaded\nplease"];
+        let late = "é".repeat(RESPONSE_MAX_CHARS + 1);
+        let texts = found.into_iter().chain([late.as_str()]);
+        filters.extend(texts.map(|text| Filter { search: Some(text.into()), ..none() }));
+        let causes = letters().into_iter().map(|letter| cause_id(&letter).to_string());
+        let causes = causes.map(|id| Filter { causes: vec![id.parse().unwrap()], ..none() });
+        filters.extend(causes);
+        filters
+    }
+
+    #[test]
+    fn a_summary_is_found_listed_summed_up_and_planned_like_its_dead_letter() {
+        for (at, whole) in letters().into_iter().enumerate() {
+            let summary = summary(whole.clone());
+            assert!(summary.event.is_empty() && summary.headers.is_empty());
+            assert_eq!(decided_ms(&summary), decided_ms(&whole));
+            let sums = |letter: &StoredDeadLetter| {
+                let (mut stats, mut causes) = (Stats::default(), Causes::default());
+                stats.add(letter);
+                causes.add(letter);
+                let mut plan = ReplayPlan::default();
+                plan.add(letter, &ReplayTarget::Subscription);
+                (stats, causes.sorted(0), format!("{plan:?}"))
+            };
+            assert_eq!(sums(&summary), sums(&whole));
+            for filter in filters() {
+                assert_eq!(filter.matches(&summary), filter.matches(&whole), "{at} {filter:?}");
+            }
+        }
+        for filter in filters() {
+            let matching = letters().iter().filter(|letter| filter.matches(letter)).count();
+            let is_of_none = filter
+                .search
+                .as_ref()
+                .is_some_and(|text| *text == "é".repeat(RESPONSE_MAX_CHARS + 1).as_str().into());
+            assert_eq!(matching > 0, !is_of_none, "{filter:?}");
+            assert!(matching < letters().len(), "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_read_back_unless_it_is_damaged_or_of_another_blob_or_version() {
+        let summaries: Vec<StoredDeadLetter> = letters().into_iter().map(summary).collect();
+        let key = summaries[0].key.clone();
+        let summaries: Vec<StoredDeadLetter> = summaries
+            .into_iter()
+            .map(|letter| StoredDeadLetter { key: key.clone(), ..letter })
+            .collect();
+        let line = write_line(&key, "\"etag\"", &summaries);
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(read_line(&line, &key).unwrap(), summaries);
+        let (found_key, etag) = line_head(&line).unwrap();
+        assert_eq!((&*found_key, &*etag), (key.as_str(), "\"etag\""));
+        assert_eq!(read_line(&line, "another"), None);
+        let cut = &line[..line.len() / 2];
+        assert!(line_head(cut).is_none() && read_line(cut, &key).is_none());
+        let other = String::from_utf8(line).unwrap().replace(VERSION, "0.0.0-0");
+        assert!(
+            line_head(other.as_bytes()).is_none() && read_line(other.as_bytes(), &key).is_none()
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! Summaries on disk, so that a second look at a container reads only new blobs.
+//!
+//! A file for each container has a line for each blob: its key, its ETag and the summaries of its dead letters. A blob never
+//! changes once it is written, and its ETag shows one that was replaced by hand. Several processes append whole lines to one file.
+//!
+//! Promises: returns only what was read from a blob with this key and this ETag. A damaged line costs a request, and a
+//! file that cannot be used costs all of them: then [`SummaryCache::problem`] has the reason. Only the user can
+//! read the file. It has at most [`FILE_MAX_BYTES`].
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{
+    self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use adapters::storage::Entry;
+use delivery::deadletter::stored::StoredDeadLetter;
+use uuid::{Uuid, uuid};
+
+use crate::summary::{line_head, read_line, write_line};
+
+/// The largest file: some 200,000 dead letters. Others are read again each time.
+const FILE_MAX_BYTES: u64 = 256 << 20;
+/// The namespace of the names of files (UUIDv5): any container has a valid one.
+const FILE_NAMESPACE: Uuid = uuid!("7d4c0f0e-53a1-5b0a-9a0b-8f0a3f6b1f57");
+
+/// The cache of a container.
+pub(crate) struct SummaryCache {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+/// The file is opened when it is first needed: most verbs that look at a single dead letter do not need it.
+enum State {
+    Closed,
+    Open(CacheFile),
+    Unusable(String),
+}
+
+/// An open file, and where each line is.
+struct CacheFile {
+    file: File,
+    bytes: u64,
+    lines: HashMap<String, LinePlace>,
+}
+
+/// The place of the line of a blob.
+struct LinePlace {
+    etag: String,
+    offset: u64,
+    bytes: usize,
+}
+
+impl SummaryCache {
+    /// The cache of the container with this name, in this folder; neither need exist.
+    pub(crate) fn new(folder: &Path, container: &str) -> Self {
+        let name = Uuid::new_v5(&FILE_NAMESPACE, container.as_bytes());
+        let path = folder.join(format!("{name}.ndjson"));
+        Self { path, state: Mutex::new(State::Closed) }
+    }
+
+    /// True if a blob need not be read.
+    pub(crate) fn has(&self, blob: &Entry) -> bool {
+        self.on_file(|file| Ok(file.place(blob).is_some())).unwrap_or_default()
+    }
+
+    /// The summaries of a blob.
+    pub(crate) fn get(&self, blob: &Entry) -> Option<Vec<StoredDeadLetter>> {
+        let line = self.on_file(|file| file.line(blob)).flatten()?;
+        read_line(&line, &blob.key)
+    }
+
+    /// Adds the summaries of a blob.
+    pub(crate) fn put(&self, blob: &Entry, letters: &[StoredDeadLetter]) {
+        // Without an ETag, a replaced blob could not be told from the one that was read.
+        if !blob.etag.is_empty() {
+            let line = write_line(&blob.key, &blob.etag, letters);
+            self.on_file(|file| file.append(blob, &line));
+        }
+    }
+
+    /// Forgets the blobs with these keys.
+    pub(crate) fn forget(&self, keys: &HashSet<&str>) {
+        self.on_file(|file| file.keep(&self.path, |key| !keys.contains(key)));
+    }
+
+    /// Forgets all other blobs than those with these keys, if they take more than half of the file.
+    pub(crate) fn forget_missing(&self, keys: &HashSet<&str>) {
+        self.on_file(|file| {
+            let kept = file.lines.iter().filter(|(key, _)| keys.contains(key.as_str()));
+            let kept: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
+            match kept < file.bytes / 2 {
+                true => file.keep(&self.path, |key| keys.contains(key)),
+                false => Ok(()),
+            }
+        });
+    }
+
+    /// The reason why the file cannot be used, if so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Unusable(problem) => Some(problem.clone()),
+            State::Closed | State::Open(_) => None,
+        }
+    }
+
+    /// The result of work on the open file; `None` if it cannot be used.
+    fn on_file<T>(&self, work: impl FnOnce(&mut CacheFile) -> io::Result<T>) -> Option<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = match &mut *state {
+            State::Unusable(_) => return None,
+            State::Open(file) => work(file),
+            State::Closed => CacheFile::open(&self.path).and_then(|mut file| {
+                let done = work(&mut file);
+                *state = State::Open(file);
+                done
+            }),
+        };
+        done.inspect_err(|error| {
+            *state = State::Unusable(format!("{} cannot be used: {error}", self.path.display()));
+        })
+        .ok()
+    }
+}
+
+impl CacheFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            private_folder(folder)?;
+        }
+        let mut file = private().read(true).append(true).create(true).open(path)?;
+        let (mut lines, mut bytes, mut line) = (HashMap::new(), 0, Vec::new());
+        let mut reader = BufReader::new(&file);
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            if let Some((key, etag)) = line_head(&line) {
+                let place = LinePlace { etag: etag.into_owned(), offset: bytes, bytes: line.len() };
+                lines.insert(key.into_owned(), place);
+            }
+            bytes += line.len() as u64;
+            if !line.ends_with(b"\n") {
+                // A process was killed while it wrote. The next line must not continue this one.
+                file.write_all(b"\n")?;
+                bytes += 1;
+                break;
+            }
+            line.clear();
+        }
+        Ok(Self { file, bytes, lines })
+    }
+
+    fn place(&self, blob: &Entry) -> Option<&LinePlace> {
+        self.lines.get(&blob.key).filter(|place| place.etag == blob.etag)
+    }
+
+    fn line(&mut self, blob: &Entry) -> io::Result<Option<Vec<u8>>> {
+        let Some(&LinePlace { offset, bytes, .. }) = self.place(blob) else { return Ok(None) };
+        self.read(offset, bytes).map(Some)
+    }
+
+    fn read(&mut self, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        let mut line = vec![0; bytes];
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.read_exact(&mut line)?;
+        Ok(line)
+    }
+
+    fn append(&mut self, blob: &Entry, line: &[u8]) -> io::Result<()> {
+        let bytes = line.len();
+        if self.bytes.saturating_add(bytes as u64) > FILE_MAX_BYTES {
+            return Ok(());
+        }
+        self.file.write_all(line)?;
+        // Other processes append too: only now is it known where this line is.
+        self.bytes = self.file.stream_position()?;
+        let offset = self.bytes.saturating_sub(bytes as u64);
+        let place = LinePlace { etag: blob.etag.clone(), offset, bytes };
+        self.lines.insert(blob.key.clone(), place);
+        Ok(())
+    }
+
+    /// Writes the file again, with the lines of these keys only. Lines that other processes append meanwhile are lost.
+    fn keep(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
+        if self.lines.keys().all(|key| is_kept(key)) {
+            return Ok(());
+        }
+        let mut kept: Vec<(u64, usize)> = self
+            .lines
+            .iter()
+            .filter(|(key, _)| is_kept(key))
+            .map(|(_, place)| (place.offset, place.bytes))
+            .collect();
+        kept.sort_unstable();
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let mut new =
+            BufWriter::new(private().write(true).create(true).truncate(true).open(&temporary)?);
+        for (offset, bytes) in kept {
+            new.write_all(&self.read(offset, bytes)?)?;
+        }
+        new.into_inner()?;
+        std::fs::rename(&temporary, path)?;
+        *self = Self::open(path)?;
+        Ok(())
+    }
+}
+
+/// Options for a file that only the user can read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes a folder that only the user can read, unless there is one.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::letter;
+    use crate::summary::summary;
+
+    fn blob(number: u32, etag: &str) -> Entry {
+        let letter = letter(number);
+        Entry { key: letter.key, bytes: 2_000, modified_ms: 0, etag: etag.to_owned() }
+    }
+
+    fn put(cache: &SummaryCache, numbers: std::ops::Range<u32>) {
+        numbers.for_each(|number| cache.put(&blob(number, "e"), &[summary(letter(number))]));
+    }
+
+    fn held(cache: &SummaryCache) -> Vec<u32> {
+        (0..10).filter(|number| cache.get(&blob(*number, "e")).is_some()).collect()
+    }
+
+    fn file_of(folder: &Path) -> PathBuf {
+        std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+    }
+
+    #[test]
+    fn a_blob_is_found_by_key_and_etag_in_this_process_and_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let caches = folder.path().join("new/caches");
+        let cache = SummaryCache::new(&caches, "s3://letters");
+        put(&cache, 0..2);
+        for cache in [&cache, &SummaryCache::new(&caches, "s3://letters")] {
+            assert!(cache.has(&blob(1, "e")) && !cache.has(&blob(1, "other")));
+            assert_eq!(cache.get(&blob(1, "e")), Some(vec![summary(letter(1))]));
+            assert_eq!(cache.get(&blob(1, "other")), None);
+            assert_eq!(held(cache), [0, 1]);
+        }
+        assert!(held(&SummaryCache::new(&caches, "s3://others")).is_empty());
+        cache.put(&blob(3, ""), &[summary(letter(3))]);
+        assert!(!cache.has(&blob(3, "")), "a blob without an ETag");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_user_can_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let caches = folder.path().join("caches");
+        let cache = SummaryCache::new(&caches, "s3://letters");
+        put(&cache, 0..2);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&caches), mode(&file_of(&caches))), (0o700, 0o600));
+        cache.forget(&[blob(0, "e").key.as_str()].into());
+        assert_eq!((held(&cache), mode(&file_of(&caches))), (vec![1], 0o600));
+    }
+
+    #[test]
+    fn damaged_and_unfinished_lines_hide_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        put(&SummaryCache::new(folder.path(), "s3://letters"), 0..3);
+        let path = file_of(folder.path());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines = text.lines();
+        let (first, second, third) =
+            (lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap());
+        let unfinished = &third[..third.len() / 2];
+        std::fs::write(&path, format!("{first}\nnonsense\n\n{second}\n{unfinished}")).unwrap();
+        let cache = SummaryCache::new(folder.path(), "s3://letters");
+        assert_eq!(held(&cache), [0, 1]);
+        put(&cache, 4..5);
+        assert_eq!(held(&cache), [0, 1, 4]);
+        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 4]);
+    }
+
+    #[test]
+    fn several_processes_append_to_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = [(), ()].map(|()| SummaryCache::new(folder.path(), "s3://letters"));
+        put(&one, 0..1);
+        put(&other, 1..2);
+        put(&one, 2..3);
+        assert_eq!((held(&one), held(&other)), (vec![0, 2], vec![0, 1]));
+        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 2]);
+    }
+
+    #[test]
+    fn missing_blobs_are_forgotten_once_they_take_more_than_half_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = SummaryCache::new(folder.path(), "s3://letters");
+        put(&cache, 0..10);
+        let keys: Vec<String> = (0..10).map(|number| blob(number, "e").key).collect();
+        let first = |count: usize| keys.iter().take(count).map(String::as_str).collect();
+        cache.forget_missing(&first(6));
+        assert_eq!(held(&cache).len(), 10);
+        cache.forget_missing(&first(4));
+        assert_eq!(held(&cache), [0, 1, 2, 3]);
+        let text = std::fs::read_to_string(file_of(folder.path())).unwrap();
+        assert_eq!(text.lines().count(), 4);
+        put(&cache, 7..8);
+        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 2, 3, 7]);
+    }
+
+    #[test]
+    fn a_full_file_takes_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        put(&SummaryCache::new(folder.path(), "s3://letters"), 0..1);
+        let path = file_of(folder.path());
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_len(FILE_MAX_BYTES - 1).unwrap();
+        (&file).write_all(b"\n").unwrap();
+        let cache = SummaryCache::new(folder.path(), "s3://letters");
+        put(&cache, 1..2);
+        assert_eq!((held(&cache), cache.problem()), (vec![0], None));
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), FILE_MAX_BYTES);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_a_problem_and_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let cache = SummaryCache::new(&file, "s3://letters");
+        put(&cache, 0..1);
+        assert!(held(&cache).is_empty());
+        let problem = cache.problem().unwrap();
+        assert!(problem.contains("file") && problem.contains("cannot be used: "), "{problem}");
+    }
+}
