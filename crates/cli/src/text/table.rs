@@ -16,12 +16,21 @@ use super::plain;
 /// The spaces between two columns.
 const GAP: u16 = 2;
 
-/// The columns of standard output where it is no terminal.
-const WIDTH: u16 = 80;
+/// The columns of standard output where neither a terminal nor [`COLUMNS`] has their number.
+const WIDTH: usize = 80;
 
-/// The width of the terminal in characters; 80 in a pipe or a file.
+/// The environment variable with the width of the output, as POSIX has it.
+const COLUMNS: &str = "COLUMNS";
+
+/// The width of the terminal in characters; in a pipe or a file that of `COLUMNS`, or else 80.
 pub(crate) fn width() -> usize {
-    Term::stdout().size_checked().map_or(WIDTH, |(_, width)| width).into()
+    let terminal = Term::stdout().size_checked().map(|(_, width)| width.into());
+    terminal.or_else(|| columns(std::env::var(COLUMNS).ok()?.as_str())).unwrap_or(WIDTH)
+}
+
+/// A width that is set; 0 is none.
+fn columns(text: &str) -> Option<usize> {
+    text.trim().parse().ok().filter(|columns| *columns > 0)
 }
 
 /// A table, whose cells show what others wrote as [`plain`] does.

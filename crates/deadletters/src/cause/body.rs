@@ -1,4 +1,4 @@
-//! The body of a response, as the lines of its errors.
+//! The body of a response, as its errors.
 //!
 //! Separate from the readers of each kind of body: this decides which of them reads it, and bounds the bytes. Pure.
 //!
@@ -7,48 +7,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::problem::Problem;
-use super::{cut_json, shapes, status, text};
+use super::errors::Errors;
+use super::problem::{Line, Problem};
+use super::{cut_json, lines, shapes, status, text};
 use crate::facts::RESPONSE_MAX_CHARS;
 
 const BASE64: &str = "base64:";
 
-/// The errors in a body.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    /// One line for each, in the order of the body; each line once.
-    pub(super) lines: Vec<String>,
-    /// True if the end of the body is missing.
-    pub(super) is_cut: bool,
-}
-
-impl Said {
-    /// The errors in a few words: the first in alphabetical order, so that the order of a body does not matter.
-    pub(super) fn title(&self) -> Option<String> {
-        let sorted = self.sorted();
-        let first = sorted.first()?;
-        Some(match sorted.len() - 1 {
-            0 if self.is_cut && self.lines.len() > 1 => format!("{first} and more"),
-            0 => (*first).to_owned(),
-            more => format!("{first} and {more} more"),
-        })
-    }
-
-    /// The errors as they are compared. Of a body that was cut only one error counts: the cut moves with the values before it.
-    pub(super) fn compared(&self) -> String {
-        self.sorted().join("\n")
-    }
-
-    fn sorted(&self) -> Vec<&str> {
-        let kept = if self.is_cut { 1 } else { self.lines.len() };
-        let mut sorted: Vec<&str> = self.lines.iter().take(kept).map(String::as_str).collect();
-        sorted.sort_unstable();
-        sorted
-    }
-}
-
 /// Reads a kept response: text, or `base64:` and encoded bytes.
-pub(super) fn read(response: &str, status: Option<u16>) -> Said {
+pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     let decoded = response.strip_prefix(BASE64).and_then(decode);
     let body = decoded.as_deref().unwrap_or(response);
     let body: String = body.chars().take(RESPONSE_MAX_CHARS).collect();
@@ -56,18 +23,15 @@ pub(super) fn read(response: &str, status: Option<u16>) -> Said {
     // A cut within a character leaves a part of it, which is also why it was encoded.
     let body = body.trim_end_matches('\u{fffd}');
     let is_generic = |text: &str| status::is_generic(text, status);
-    let (problems, is_cut) = problems(body, is_generic);
-    let mut lines: Vec<String> = Vec::new();
-    for line in problems.iter().map(|problem| problem.line(is_generic)) {
-        if !line.is_empty() && !lines.contains(&line) {
+    let Found { problems, is_cut, has_more } = find(body, is_generic);
+    let mut lines: Vec<Line> = Vec::new();
+    for problem in problems.into_iter().flat_map(lines::split) {
+        let line = problem.line(is_generic);
+        if !line.is_empty() && lines.iter().all(|of| of.template() != line.template()) {
             lines.push(line);
         }
     }
-    // The last of several errors may be a part of one.
-    if is_cut && lines.len() > 1 {
-        lines.pop();
-    }
-    Said { lines, is_cut }
+    Errors { lines, is_cut, has_more }
 }
 
 /// The text of encoded bytes, as far as they are whole.
@@ -77,18 +41,43 @@ fn decode(base64: &str) -> Option<String> {
     STANDARD.decode(whole).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn problems(body: &str, is_generic: impl Fn(&str) -> bool) -> (Vec<Problem>, bool) {
-    if let Some(cut_json::Read { value, is_cut }) = cut_json::read(body) {
-        let found = shapes::problems(&value);
-        if !found.is_empty() {
-            return (found, is_cut);
-        }
-        let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty)
-            || value.as_array().is_some_and(Vec::is_empty);
-        let whole = if is_empty { String::new() } else { value.to_string() };
-        return (vec![Problem::text(&whole)], is_cut);
+/// The problems in a body.
+#[derive(Default)]
+struct Found {
+    problems: Vec<Problem>,
+    /// True if the end of the body is missing.
+    is_cut: bool,
+    /// True if a further problem was in that end.
+    has_more: bool,
+}
+
+fn find(body: &str, is_generic: impl Fn(&str) -> bool) -> Found {
+    if let Some(json) = cut_json::read(body) {
+        return of_json(&json);
     }
     let marked = body.starts_with('<').then(|| text::marked(body, is_generic)).flatten();
-    let found = marked.or_else(|| text::plain(body));
-    (found.into_iter().collect(), false)
+    let problems = marked.or_else(|| text::plain(body)).into_iter().collect();
+    Found { problems, ..Found::default() }
+}
+
+fn of_json(json: &cut_json::Read) -> Found {
+    let cut_json::Read { value, whole, is_cut } = json;
+    let mut problems = shapes::problems(value);
+    if problems.is_empty() {
+        let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty)
+            || value.as_array().is_some_and(Vec::is_empty);
+        let text = if is_empty { String::new() } else { value.to_string() };
+        return Found { problems: vec![Problem::text(&text)], is_cut: *is_cut, has_more: false };
+    }
+    let has_more = *is_cut && problems.len() > 1;
+    if has_more {
+        // One of several errors may be a part of one.
+        let of_whole = whole.as_ref().map(shapes::problems).unwrap_or_default();
+        if of_whole.is_empty() {
+            problems.pop();
+        } else {
+            problems = of_whole;
+        }
+    }
+    Found { problems, is_cut: *is_cut, has_more }
 }

@@ -1,19 +1,23 @@
 //! Groups dead letters by cause: the same outcome, status and message, in any subscription. Pure.
 //!
 //! Separate from its parts: [`title`] describes one letter, [`body`] and [`shapes`] find the errors of a response, [`template`] replaces
-//! what varies in them. Here letters become groups.
+//! what may vary in them. [`templated`] shows again what all letters of a group share. Here letters become groups.
 //!
-//! Promises: dead letters that differ only in what varies are one cause, in whatever order they are added. The id of a cause stays the same
-//! from run to run.
+//! Promises: dead letters that differ only in what varies are one cause, in whatever order they are added. The id of a cause depends on
+//! each letter alone, so it stays the same from run to run. A title may show less when a letter with other values is added.
 
 mod body;
 mod cut_json;
+mod errors;
 mod id;
+mod kinds;
+mod lines;
 mod problem;
 mod quotes;
 mod shapes;
 mod status;
 mod template;
+mod templated;
 mod text;
 mod title;
 mod transport;
@@ -29,6 +33,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use self::id::{CauseId, CausePrefix};
+use self::templated::Shared;
 use self::title::{Described, describe};
 pub use self::trend::Trend;
 use crate::facts::decided_ms;
@@ -39,7 +44,8 @@ use crate::stats::greatest_first;
 pub struct Cause {
     /// Stable from run to run.
     pub id: CauseId,
-    /// The title of the newest letter, as a person would write it: `422 Field required: body.customer.email`.
+    /// The title of the newest letter, as a person would write it: `422 Field required: body.customer.email`. Placeholders stand for
+    /// what differs between its letters.
     pub title: String,
     /// The outcome of the last attempt, or the reason where no attempt is to blame.
     pub outcome: String,
@@ -80,11 +86,11 @@ pub fn cause_id(letter: &StoredDeadLetter) -> CauseId {
     id_of(&describe(letter))
 }
 
-/// The cause of a dead letter, and its title.
+/// The cause of a dead letter, and its title with placeholders for all that may vary.
 #[must_use]
 pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
     let described = describe(letter);
-    (id_of(&described), described.title)
+    (id_of(&described), described.title.template)
 }
 
 fn id_of(described: &Described) -> CauseId {
@@ -99,6 +105,7 @@ pub struct Causes(HashMap<CauseId, Group>);
 #[derive(Debug)]
 struct Group {
     described: Described,
+    shared: Shared,
     at: FailedAt,
     is_set_aside: bool,
     subscriptions: BTreeMap<String, u64>,
@@ -137,6 +144,7 @@ impl Causes {
 impl Group {
     fn of(letter: &StoredDeadLetter, described: Described, newest: (Option<u64>, Uuid)) -> Self {
         Self {
+            shared: Shared::of(&described.title),
             described,
             at: letter.failure().at,
             is_set_aside: letter.is_set_aside(),
@@ -149,6 +157,7 @@ impl Group {
 
     fn add(&mut self, letter: &StoredDeadLetter, described: Described, at: (Option<u64>, Uuid)) {
         self.count += 1;
+        self.shared.add(&described.title);
         *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
         self.times_ms.extend(at.0);
         if at >= self.newest {
@@ -163,7 +172,7 @@ impl Group {
             counts.map(|(name, count)| SubscriptionCount { name: name.to_owned(), count });
         Cause {
             id,
-            title: self.described.title,
+            title: self.shared.shown(&self.described.title),
             outcome: self.described.outcome,
             status: self.described.status,
             at: self.at,

@@ -1,8 +1,9 @@
 //! One thing that a response says went wrong.
 //!
-//! Separate because every shape of a body is read as these, and they become a title in one way.
+//! Separate because every shape of a body is read as these, and they become lines in one way.
 
-use super::template;
+use super::template::{self, ID, TEMPLATE_MAX_CHARS, VALUE};
+use super::templated::Templated;
 
 /// A place in the sent event may have this many segments.
 const SEGMENTS_MAX: usize = 12;
@@ -11,6 +12,27 @@ const NO_FIELDS: [&str; 8] =
     ["base", "non_field_errors", "__all__", "_errors", "detail", "_schema", "formerrors", "error"];
 /// Names that frameworks put before the fields and that say nothing.
 const ROOTS: [&str; 3] = ["$", "#", "."];
+/// Codes that only say that the request is wrong. Beside a text they are left out.
+const VAGUE_CODES: [&str; 9] = [
+    "validationerror",
+    "validationfailed",
+    "fsterrvalidation",
+    "graphqlvalidationfailed",
+    "baduserinput",
+    "invalidargument",
+    "invalidinput",
+    "invalidrequest",
+    "unprocessable",
+];
+/// Libraries append the ids of a request to a message, or the position in a text.
+const APPENDED: [&str; 2] = [" (Service: ", " | LineNumber:"];
+/// The place that System.Text.Json appends. The member beside the message names it too.
+const APPENDED_PLACE: &str = ". Path: $";
+/// The name of a type may be the rejected value: `expected string, received number`.
+const TYPES: [&str; 8] =
+    ["undefined", "null", "string", "number", "object", "array", "boolean", "integer"];
+/// A shorter value is only recognised in quotation marks.
+const BARE_VALUE_MIN_CHARS: usize = 3;
 
 /// One thing that went wrong.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -20,6 +42,32 @@ pub(super) struct Problem {
     pub(super) texts: Vec<String>,
     /// The segments of the place that the problem is about; empty without one.
     pub(super) field: Vec<String>,
+    /// The value that the destination rejected. A text may repeat it.
+    pub(super) rejected: Option<String>,
+}
+
+/// A problem as it is shown and compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Code and texts.
+    pub(super) message: Templated,
+    /// The place; empty where the message names it.
+    pub(super) field: Templated,
+}
+
+impl Line {
+    pub(super) fn is_empty(&self) -> bool {
+        self.message.is_empty() && self.field.is_empty()
+    }
+
+    /// The line as it is compared: `Field required: body.customer.email`.
+    pub(super) fn template(&self) -> String {
+        let mut line = self.message.clone();
+        if !self.field.is_empty() {
+            line.push(": ", &self.field);
+        }
+        template::cut(line.template, TEMPLATE_MAX_CHARS)
+    }
 }
 
 impl Problem {
@@ -27,25 +75,76 @@ impl Problem {
         Self { texts: vec![text.to_owned()], ..Self::default() }
     }
 
-    /// A line that names the problem, without what varies: `Field required: body.customer.email`.
-    pub(super) fn line(&self, is_generic: impl Fn(&str) -> bool) -> String {
-        let code = self.code.iter().map(|code| template::of_code(code));
-        let texts = self.texts.iter().map(|text| template::of(&without_status(text, &is_generic)));
-        let parts = code.chain(texts.map(|text| text.trim_end_matches('.').to_owned()));
-        let mut kept: Vec<String> = Vec::new();
-        for part in parts.filter(|part| !part.is_empty() && !is_generic(part)) {
-            if kept.iter().any(|of| contains(of, &part)) {
+    /// The problem without what varies.
+    pub(super) fn line(&self, is_generic: impl Fn(&str) -> bool) -> Line {
+        let mut kept: Vec<Templated> = Vec::new();
+        for part in self.parts(&is_generic) {
+            if kept.iter().any(|of| contains(&of.template, &part.template)) {
                 continue;
             }
-            kept.retain(|of| !contains(&part, of));
+            kept.retain(|of| !contains(&part.template, &of.template));
             kept.push(part);
         }
-        let field = field(&self.field);
-        if !field.is_empty() && !kept.iter().any(|of| contains(of, &field)) {
-            kept.push(field);
+        if kept.len() > 1 && kept.first().is_some_and(|code| is_vague(&code.template)) {
+            kept.remove(0);
         }
-        template::cut(kept.join(": "))
+        let field = field(&self.field);
+        let is_named = kept.iter().any(|of| contains(&of.template, &field.template));
+        let message = Templated::joined(&kept, ": ");
+        Line { message, field: if is_named { Templated::default() } else { field } }
     }
+
+    /// The code and the texts that say something.
+    fn parts(&self, is_generic: impl Fn(&str) -> bool) -> Vec<Templated> {
+        let code = self.code.iter().map(|code| Templated::with(template::of_code(code), code));
+        let texts =
+            self.texts.iter().map(|text| self.templated(&without_status(text, &is_generic)));
+        let parts = code.chain(texts);
+        parts.filter(|part| !part.is_empty() && !is_generic(&part.template)).collect()
+    }
+
+    fn templated(&self, text: &str) -> Templated {
+        let place = (!self.field.is_empty()).then_some(APPENDED_PLACE);
+        let end = APPENDED.into_iter().chain(place).filter_map(|mark| text.find(mark)).min();
+        let text = end.and_then(|end| text.get(..end)).unwrap_or(text).trim_end_matches('.');
+        let text = without_request(text);
+        let masked = match self.rejected.as_deref() {
+            Some(value) if self.field.last().is_none_or(|field| field != value) => {
+                without_value(text, value)
+            }
+            Some(_) | None => text.to_owned(),
+        };
+        let template = template::of(&masked);
+        Templated::with(template.trim_end_matches('.').to_owned(), text)
+    }
+}
+
+/// A text without a parenthesis at its end that has an id, which tells one request from others: `no stock (request 7f3a9c1d)`.
+fn without_request(text: &str) -> &str {
+    let end = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
+    let is_id = |inner: &str| template::of(inner).contains(ID);
+    end.filter(|(_, inner)| is_id(inner)).map_or(text, |(before, _)| before)
+}
+
+/// A text with a placeholder for a rejected value.
+fn without_value(text: &str, value: &str) -> String {
+    if value.chars().count() < BARE_VALUE_MIN_CHARS || TYPES.contains(&value) {
+        return text.to_owned();
+    }
+    let (mut masked, mut end) = (String::new(), 0);
+    for at in places(text, value) {
+        masked.push_str(text.get(end..at).unwrap_or_default());
+        masked.push_str(VALUE);
+        end = at + value.len();
+    }
+    masked.push_str(text.get(end..).unwrap_or_default());
+    masked
+}
+
+fn is_vague(code: &str) -> bool {
+    let letters = code.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    VAGUE_CODES.contains(&letters.as_str())
 }
 
 /// The first line of a text, without the status where it begins with that: `503 Service Unavailable`.
@@ -64,25 +163,34 @@ fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
 /// Looks for a text in another as whole words, in either case.
 fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    places(&text, &part).next().is_some()
+}
+
+/// The places of a text in another as whole words.
+fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    text.match_indices(&part).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
+    text.match_indices(part).map(|(at, _)| at).filter(move |at| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
         let after = text.get(at + part.len()..).and_then(|after| after.chars().next());
         is_edge(before) && is_edge(after)
     })
 }
 
 /// A place in one text: `items.<number>.price`. Names stay as they are; ids and indexes vary.
-fn field(segments: &[String]) -> String {
+fn field(segments: &[String]) -> Templated {
     let split = segments.iter().flat_map(|segment| segment.split(['.', '/', '[', ']']));
     let named = split.filter(|segment| !segment.is_empty() && !ROOTS.contains(segment));
     let named = named.filter(|segment| !NO_FIELDS.contains(&segment.to_lowercase().as_str()));
-    let segments: Vec<String> = named.take(SEGMENTS_MAX).map(segment).collect();
-    segments.join(".")
+    let segments: Vec<Templated> = named.take(SEGMENTS_MAX).map(segment).collect();
+    Templated::joined(&segments, ".")
 }
 
-fn segment(name: &str) -> String {
+fn segment(name: &str) -> Templated {
     let digits = name.chars().filter(char::is_ascii_digit).count();
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_') && digits <= 2;
-    if is_name { name.to_owned() } else { template::of_segment(name) }
+    if is_name {
+        Templated::without_values(name.to_owned())
+    } else {
+        Templated::with(template::of_segment(name), name)
+    }
 }

@@ -1,34 +1,80 @@
 //! Quoted parts of a text: which of them name something, and which hold a value.
 //!
-//! Separate because the rule is a judgement of its own. An identifier names a field or a constraint and is part of the cause
-//! (`unknown field "amount"`). Other quoted texts are values of one event (`"red shoes, size 42"`), and so is what stands after a
-//! word such as `value` (`Duplicate entry 'jane' for key 'users.email'`).
+//! Separate because the rule is a judgement of its own. A name is a part of the cause: a field (`unknown field "amount"`), a media type, an
+//! HTTP method, a pattern that a value must match. A value belongs to one event, and these signs tell it from a name:
+//!
+//! - its form: `"red shoes, size 42"`;
+//! - the word before it: `Duplicate entry 'jane'`, `received 'usd'`, `unsupported currency 'usd'`, but not `unknown field 'usd'`;
+//! - the words after it: `"usd" is not a valid choice`.
 
-use super::template;
+use super::template::{self, NUMBER};
 
 /// A longer quoted text is no identifier.
 const IDENTIFIER_MAX_CHARS: usize = 40;
+/// A longer pattern does not help.
+const PATTERN_MAX_CHARS: usize = 60;
 /// Quoted text after one of these words is a value, whatever it looks like.
-const BEFORE_VALUES: [&str; 14] = [
-    "entry", "value", "values", "got", "received", "was", "input", "found", "user", "customer",
-    "username", "sku", "id", "uuid:",
+const BEFORE_VALUES: &str = "entry value values got received was input found user customer username sku id uuid \
+    string invalid unknown unsupported parsing literal";
+/// These words make the value of a thing doubtful: `unsupported currency 'usd'`.
+const DOUBTS: &str = "invalid unknown unsupported unrecognized unrecognised unexpected illegal bad wrong \
+    incorrect malformed convert";
+/// The names of these things do not vary from event to event.
+const NAMED: &str = "field fields property properties parameter parameters param attribute column key member \
+    argument header option variable keyword type table relation function method index \
+    constraint module class enum topic queue database schema role route scope permission \
+    service name view";
+/// Words that call the quoted text before them a value.
+const AFTER_VALUES: [&str; 17] = [
+    "is not a valid ",
+    "is not an allowed ",
+    "is not an accepted ",
+    "is not a supported ",
+    "is not a recognized ",
+    "is not one of",
+    "is not among",
+    "is not of type",
+    "is not in ",
+    "is not supported",
+    "is an invalid ",
+    "already ",
+    "has already ",
+    "is already ",
+    "does not match '",
+    "does not match the",
+    "could not be parsed",
 ];
+/// Words that demand something of the field before them: `invalid request: 'email' is required`.
+const AFTER_FIELDS: [&str; 8] = [
+    "is required",
+    "is missing",
+    "is not allowed",
+    "must ",
+    "should ",
+    "cannot be",
+    "can't be",
+    "may not be",
+];
+/// Quoted text after one of these words is a pattern, if it looks like one.
+const BEFORE_PATTERNS: &str = "match matches matching pattern regex regexp expression";
+const MEDIA_TYPES: [&str; 7] =
+    ["application/", "text/", "multipart/", "image/", "audio/", "video/", "font/"];
+const METHODS: &str = "GET HEAD POST PUT PATCH DELETE OPTIONS";
 
-/// A quoted part at the beginning of a text.
-pub(super) struct Quoted<'a> {
-    pub(super) open: char,
-    pub(super) close: char,
+/// A quoted part of a text.
+pub(super) struct Quoted<'b, 'a> {
+    /// The text before it.
+    before: &'b str,
     /// The part with its marks.
     pub(super) whole: &'a str,
     /// The part without its marks.
     inner: &'a str,
     /// The rest of the text.
     pub(super) after: &'a str,
-    is_after_value: bool,
 }
 
 /// The quoted part that a text begins with. An apostrophe within a word is no mark.
-pub(super) fn quoted<'a>(before: &str, text: &'a str) -> Option<Quoted<'a>> {
+pub(super) fn quoted<'b, 'a>(before: &'b str, text: &'a str) -> Option<Quoted<'b, 'a>> {
     let open = text.chars().next()?;
     let close = match open {
         '"' | '\'' | '`' => open,
@@ -36,7 +82,7 @@ pub(super) fn quoted<'a>(before: &str, text: &'a str) -> Option<Quoted<'a>> {
         '‘' => '’',
         '«' => '»',
         // PostgreSQL: `Key (sku)=(A 1) already exists`.
-        '(' if before.ends_with("=") => ')',
+        '(' if before.ends_with('=') => ')',
         _ => return None,
     };
     if before.ends_with(char::is_alphanumeric) {
@@ -48,31 +94,95 @@ pub(super) fn quoted<'a>(before: &str, text: &'a str) -> Option<Quoted<'a>> {
         if !after.starts_with(char::is_alphanumeric) {
             let whole = text.strip_suffix(after)?;
             let inner = whole.strip_prefix(open)?.strip_suffix(close)?;
-            let is_after_value = open == '(' || ends_with_value_word(before);
-            return Some(Quoted { open, close, whole, inner, after, is_after_value });
+            return Some(Quoted { before, whole, inner, after });
         }
         rest = after;
     }
 }
 
-fn ends_with_value_word(before: &str) -> bool {
-    let before = before.trim_end();
-    let word = before.rsplit(' ').next().unwrap_or_default();
-    BEFORE_VALUES.iter().any(|of| word.eq_ignore_ascii_case(of))
+impl Quoted<'_, '_> {
+    /// The quoted part with its marks, if it names something; an index in it is a number. `None` for a value.
+    pub(super) fn name(&self) -> Option<String> {
+        let Self { whole, inner, .. } = self;
+        if self.is_media_type()
+            || self.is_pattern()
+            || METHODS.split(' ').any(|method| method == *inner)
+        {
+            return Some((*whole).to_owned());
+        }
+        let is_value = self.is_after_value_word() || self.is_before(&AFTER_VALUES);
+        if whole.starts_with('(') || is_value && !self.is_after_named() {
+            return None;
+        }
+        let name = identifier(inner)?;
+        Some(whole.replacen(inner, &name, 1))
+    }
+
+    fn is_media_type(&self) -> bool {
+        let is_of_type = |c: char| c.is_ascii_alphanumeric() || "/-+.;=* ".contains(c);
+        let is_known = MEDIA_TYPES.iter().any(|of| self.inner.starts_with(of));
+        is_known && self.inner.len() <= IDENTIFIER_MAX_CHARS && self.inner.chars().all(is_of_type)
+    }
+
+    fn is_pattern(&self) -> bool {
+        let [_, word] = self.words_before();
+        let has_sign = self.inner.contains(['^', '$', '[', '\\', '*', '+', '{', '|']);
+        has_sign && self.inner.len() <= PATTERN_MAX_CHARS && is_in(BEFORE_PATTERNS, word)
+    }
+
+    fn is_after_value_word(&self) -> bool {
+        let [earlier, word] = self.words_before();
+        // `invalid input syntax for type uuid: "x"`.
+        let is_told = self.before.trim_end().ends_with(':')
+            && self.before.split(|c: char| !c.is_alphanumeric()).any(|of| is_in(DOUBTS, of));
+        let is_doubtful = is_told || is_in(DOUBTS, earlier);
+        is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
+    }
+
+    /// True after the name of a thing whose names do not vary: `unknown field "x"`.
+    fn is_after_named(&self) -> bool {
+        let [_, word] = self.words_before();
+        is_in(NAMED, word)
+    }
+
+    fn is_before(&self, beginnings: &[&str]) -> bool {
+        let after = self.after.trim_start();
+        beginnings.iter().any(|words| after.starts_with(words))
+    }
+
+    /// The two words before the part, without a colon.
+    fn words_before(&self) -> [&str; 2] {
+        let mut words = self.before.trim_end_matches([' ', ':']).rsplit(' ');
+        let last = words.next().unwrap_or_default();
+        [words.next().unwrap_or_default(), last]
+    }
 }
 
-impl Quoted<'_> {
-    /// True for a short word of letters, digits, dots and underscores that contains no id.
-    pub(super) fn is_identifier(&self) -> bool {
-        let Self { inner, is_after_value, .. } = self;
-        // A function is a name too: `Customer.getEmail()`.
-        let inner = inner.strip_suffix("()").unwrap_or(inner);
-        let is_part =
-            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '$' | '[' | ']');
-        !is_after_value
-            && inner.len() <= IDENTIFIER_MAX_CHARS
-            && inner.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
-            && inner.chars().all(is_part)
-            && template::of(inner) == inner
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|of| word.eq_ignore_ascii_case(of))
+}
+
+/// A short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`, `/data/name`.
+fn identifier(inner: &str) -> Option<String> {
+    let path = inner.strip_suffix("()").unwrap_or(inner).replace(NUMBER, "0");
+    let is_begin = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '/');
+    if !path.starts_with(is_begin) || inner.len() > IDENTIFIER_MAX_CHARS {
+        return None;
     }
+    let separators = if path.starts_with('/') { &['/'][..] } else { &['.', '[', ']'] };
+    let mut name = String::new();
+    for part in path.split_inclusive(separators) {
+        let word = part.trim_end_matches(separators);
+        let is_word = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
+        if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
+            name.push_str(NUMBER);
+        } else if is_word && template::of(word) == word {
+            name.push_str(word);
+        } else {
+            return None;
+        }
+        name.push_str(part.strip_prefix(word).unwrap_or_default());
+    }
+    name.push_str(if inner.ends_with("()") { "()" } else { "" });
+    Some(name)
 }

@@ -17,11 +17,12 @@ const PROBLEMS_MAX: usize = 64;
 type Object = Map<String, Value>;
 
 /// The members that hold several errors, in order of preference; the frameworks are examples.
-const LISTS: [(&[&str], Errors); 22] = [
+const LISTS: [(&[&str], Errors); 23] = [
     (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
     (&["error", "errors"], Errors::Located), // Google, Mongoose
     (&["error", "issues"], Errors::Any), // Zod
     (&["issues"], Errors::Any), // Zod, Valibot
+    (&["embedded", "errors"], Errors::Any), // Micronaut
     (&["violations"], Errors::Any), // Symfony, Zalando, Quarkus
     (&["invalidparams"], Errors::Any), // RFC 7807
     (&["fieldviolations"], Errors::Any), // gRPC
@@ -55,7 +56,7 @@ enum Errors {
 
 /// The members of an error that hold a text, the general ones first. Names are compared without case, `-` and `_`.
 const GENERAL: [&str; 5] = ["title", "error", "faultcode", "errortype", "summary"];
-const SPECIFIC: [&str; 17] = [
+const SPECIFIC: [&str; 18] = [
     "message",
     "msg",
     "detail",
@@ -64,6 +65,7 @@ const SPECIFIC: [&str; 17] = [
     "defaultmessage",
     "errordescription",
     "errormessage",
+    "exception",
     "error",
     "faultstring",
     "reason",
@@ -77,6 +79,10 @@ const SPECIFIC: [&str; 17] = [
 /// The members that hold a code.
 const CODES: [&str; 7] =
     ["code", "errorcode", "errcode", "type", "exception", "errortype", "status"];
+/// The members that hold a code of more detail.
+const SUBCODES: [&str; 3] = ["declinecode", "subcode", "errorsubcode"]; // Stripe, Facebook
+/// The members that repeat the rejected value.
+const REJECTED: [&str; 5] = ["input", "value", "rejectedvalue", "received", "invalidvalue"];
 /// The members that name the place of an error.
 const FIELDS: [&str; 13] = [
     "loc",
@@ -119,12 +125,22 @@ fn of_object(object: &Object) -> Vec<Problem> {
             return found;
         }
     }
-    if let Some(problem) = single(object, 0) {
+    if let Some(problem) = missing_route(object).or_else(|| single(object, 0)) {
         return vec![problem];
     }
     // Django REST: the whole body is messages by field.
     let is_by_field = object.values().all(is_messages);
     if is_by_field { by_field(object, &[], 0) } else { Vec::new() }
+}
+
+/// Spring and others have only the path of a request that no route takes.
+fn missing_route(object: &Object) -> Option<Problem> {
+    let status = member(object, "status")?.as_u64()?;
+    let path = member(object, "path")?.as_str()?;
+    let is_alone = SPECIFIC.iter().all(|name| *name == "error" || text_in(object, name).is_none());
+    let error = spoken(member(object, "error")?)?;
+    let is_missing = is_alone && matches!(status, 404 | 405);
+    is_missing.then(|| Problem::text(&format!("{error}: {path}")))
 }
 
 /// The member at a path.
@@ -150,6 +166,10 @@ fn plain(name: &str) -> String {
 fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     let mut found = match value {
         Value::Array(_) => items(value, &[], 0),
+        // Hapi: only the place of the error, whose text is beside it.
+        Value::Object(object) if object.keys().all(|of| of == "source" || of == "keys") => {
+            Vec::new()
+        }
         Value::Object(object)
             if single(object, 0).is_none() || object.values().all(is_messages) =>
         {
@@ -286,16 +306,33 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
         objects.filter(|_| depth < DEPTH_MAX).find_map(|object| single(object, depth + 1))
     };
     let inner = within(&INNER).unwrap_or_default();
-    let text = |names: &[&str]| names.iter().find_map(|name| spoken(member(object, name)?));
+    let text = |names: &[&str]| names.iter().find_map(|name| text_in(object, name));
     let own = [text(&GENERAL), text(&SPECIFIC)].into_iter().flatten();
-    let texts = if inner.texts.is_empty() { own.collect() } else { inner.texts };
+    let mut texts = if inner.texts.is_empty() { own.collect() } else { inner.texts };
+    texts.dedup();
     let code = inner.code.or_else(|| code(object));
+    let rejected = REJECTED.iter().find_map(|name| spoken(member(object, name)?));
+    let rejected = inner.rejected.or(rejected);
     let field = Some(inner.field).filter(|field| !field.is_empty());
     let field = field.unwrap_or_else(|| place_by(object, &FIELDS_OF_SINGLE));
     if texts.is_empty() && code.is_none() {
         return within(&ENVELOPES);
     }
-    Some(Problem { code, texts, field })
+    Some(Problem { code, texts, field, rejected })
+}
+
+/// The text in a member. Play has a list in `msg`. The class of an exception is a code, its description is a text: `#<KeyError: no id>`.
+fn text_in(object: &Object, name: &str) -> Option<String> {
+    let value = member(object, name)?;
+    match name {
+        "msg" => spoken(value.get(0).unwrap_or(value)),
+        "exception" => {
+            let text = spoken(value).filter(|text| text.contains(' '))?;
+            let inner = text.strip_prefix("#<").and_then(|text| text.strip_suffix('>'));
+            Some(inner.unwrap_or(&text).to_owned())
+        }
+        _ => spoken(value),
+    }
 }
 
 fn spoken(value: &Value) -> Option<String> {
@@ -305,7 +342,13 @@ fn spoken(value: &Value) -> Option<String> {
 /// The code of an error: `ORA-00942`, `1001`, `ValidationException` of `com.amazonaws#ValidationException`. GraphQL has it in `extensions`.
 fn code(object: &Object) -> Option<String> {
     let extensions = member(object, "extensions").and_then(Value::as_object);
-    let own = CODES.iter().find_map(|name| code_of(name, scalar(member(object, name)?)?));
+    let find = |names: &[&str]| {
+        names.iter().find_map(|name| code_of(name, scalar(member(object, name)?)?))
+    };
+    let own = match (find(&CODES), find(&SUBCODES)) {
+        (Some(code), Some(sub)) => Some(format!("{code}/{sub}")),
+        (code, sub) => code.or(sub),
+    };
     own.or_else(|| extensions.and_then(code))
 }
 

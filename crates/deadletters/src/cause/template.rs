@@ -4,14 +4,14 @@
 //!
 //! Promises: texts that differ in nothing else have one [`identity`]; a template of a template is the same; at most
 //! [`TEMPLATE_MAX_CHARS`] characters. What merely looks like a word (a name, a random id without digits) stays.
-//! Quoted identifiers stay too, because most of them name fields; [`super::quotes`] has the rule.
+//! Quoted identifiers stay too, because most of them name fields; [`super::quotes`] has the rule. Ports of services and codes that begin
+//! a text stay, because two of them are two causes.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use uuid::Uuid;
-
+use super::kinds::{is_code, is_port, placeholder};
 use super::quotes::quoted;
-use super::word::{Varies, Word, has_few_capitals, is_duration, is_unit_of_time};
+use super::word::{Varies, Word, is_unit_of_time};
 
 /// A longer template is cut: it has to be recognizable, not complete.
 pub(super) const TEMPLATE_MAX_CHARS: usize = 160;
@@ -22,17 +22,20 @@ const PASSES_MAX: usize = 16;
 
 pub(super) const ID: &str = "<id>";
 pub(super) const NUMBER: &str = "<number>";
-const TIME: &str = "<time>";
-const DURATION: &str = "<duration>";
-const EMAIL: &str = "<email>";
-const ADDRESS: &str = "<address>";
+pub(super) const VALUE: &str = "<value>";
+/// The query of a URL, which may hold a secret.
+pub(super) const HIDDEN_QUERY: &str = "?…";
+pub(super) const TIME: &str = "<time>";
+pub(super) const DURATION: &str = "<duration>";
+pub(super) const EMAIL: &str = "<email>";
+pub(super) const ADDRESS: &str = "<address>";
+pub(super) const PLACEHOLDERS: [&str; 8] =
+    [ID, NUMBER, VALUE, TIME, DURATION, EMAIL, ADDRESS, HIDDEN_QUERY];
 
-/// Ids are at least so long to be taken for encoded bytes.
-const TOKEN_MIN_CHARS: usize = 16;
 /// The longest code that is kept as it is.
 const CODE_MAX_CHARS: usize = 60;
 /// The most digits in a code, such as ORA-00942.
-const CODE_MAX_DIGITS: usize = 5;
+pub(super) const CODE_MAX_DIGITS: usize = 5;
 /// A number after one of these is a code, which names the cause: `error 1062`, `ORA-00942`, `status code: 409`.
 const BEFORE_CODES: [&str; 9] =
     ["error", "errno", "err", "ora", "sqlstate", "status", "http", "code", "exception"];
@@ -44,12 +47,19 @@ const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Where a part may end that is an id, a time or an address as a whole.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
+/// A text as it is read: its beginning, on one line, with microseconds in ASCII.
+pub(super) fn normalized(text: &str) -> String {
+    let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace("µs", "us").replace("μs", "us")
+}
+
 /// The template of a text.
 pub(super) fn of(text: &str) -> String {
-    let mut template: String = text.chars().take(TEXT_MAX_CHARS).collect();
+    let mut template = normalized(text);
     // Again, because what was replaced may have hidden something: a quotation mark its end, for example.
     for _ in 0..PASSES_MAX {
-        let next = cut(pass(&template));
+        let next = cut(pass(&template), TEMPLATE_MAX_CHARS);
         if next == template {
             break;
         }
@@ -78,10 +88,10 @@ pub(super) fn of_segment(segment: &str) -> String {
 }
 
 /// A text with an ellipsis in place of what is too much.
-pub(super) fn cut(text: String) -> String {
-    match text.char_indices().nth(TEMPLATE_MAX_CHARS) {
+pub(super) fn cut(text: String, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         None => text,
-        Some(_) => text.chars().take(TEMPLATE_MAX_CHARS - 1).chain(['…']).collect(),
+        Some(_) => text.chars().take(max_chars - 1).chain(['…']).collect(),
     }
 }
 
@@ -91,14 +101,9 @@ fn pass(text: &str) -> String {
     // The names of members are quoted too, and do not vary.
     let is_json = rest.starts_with(['{', '[']);
     while let Some(first) = rest.chars().next() {
-        let is_name = |after: &str| is_json && after.starts_with(':');
-        let after = if let Some(quoted) = quoted(&template.0, rest) {
-            if is_name(quoted.after) || quoted.is_identifier() {
-                template.0.push_str(quoted.whole);
-            } else {
-                template.0.extend([quoted.open, '…', quoted.close]);
-            }
-            quoted.after
+        let after = if let Some((kept, after)) = read_quoted(&template.0, rest, is_json) {
+            template.0.push_str(&kept);
+            after
         } else if is_in_chunk(first) {
             let after = rest.trim_start_matches(is_in_chunk);
             let chunk = rest.strip_suffix(after).unwrap_or(rest);
@@ -116,6 +121,14 @@ fn pass(text: &str) -> String {
     template.0
 }
 
+/// A quoted part as it stands in a template, and the text after it.
+fn read_quoted<'a>(before: &str, text: &'a str, is_json: bool) -> Option<(String, &'a str)> {
+    let quoted = quoted(before, text)?;
+    let is_member = is_json && quoted.after.starts_with(':');
+    let kept = if is_member { Some(quoted.whole.to_owned()) } else { quoted.name() };
+    Some((kept.unwrap_or_else(|| VALUE.to_owned()), quoted.after))
+}
+
 /// Whether a character may be part of an id, a number, a time, an address or a URL.
 fn is_in_chunk(c: char) -> bool {
     c.is_ascii_alphanumeric() || SEPARATORS.contains(&c) || matches!(c, '-' | '_' | '.' | '%')
@@ -127,9 +140,21 @@ struct Template(String);
 impl Template {
     /// Adds a part of a text without spaces and quotation marks; `after` is the rest of the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
-        let part = chunk.trim_end_matches(['.', ':', '?']);
+        let part = chunk.trim_end_matches(['.', ':', '?', '-']);
+        if chunk.ends_with(':') && self.is_at_begin() && is_code(part) {
+            return self.0.push_str(chunk);
+        }
         if is_unit_of_time(part) && self.put_unit() {
             self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
+            return;
+        }
+        if self.0.ends_with("with ")
+            && let Some((name, value)) = part.split_once('=')
+            && !value.is_empty()
+            && !BEFORE_CODE.contains(&name)
+        {
+            // `Object with code=shoe does not exist`, but `exited with status=failed`
+            self.0.extend([name, "=", VALUE, chunk.strip_prefix(part).unwrap_or_default()]);
             return;
         }
         let is_url = part.contains("://") || part.starts_with('/');
@@ -139,7 +164,7 @@ impl Template {
             self.0.truncate(self.0.trim_end().len());
         } else if let Some((path, _)) = part.split_once('?').filter(|_| is_url) {
             self.add_part(path);
-            self.0.push_str("?…");
+            self.0.push_str(HIDDEN_QUERY);
         } else {
             self.add_part(part);
         }
@@ -151,7 +176,11 @@ impl Template {
         let mut rest = part;
         loop {
             if let Some(placeholder) = placeholder(rest) {
-                return self.put(placeholder);
+                self.put(placeholder);
+                return self.put_port(rest);
+            }
+            if is_port(rest) && self.ends_with_host() {
+                return self.0.push_str(rest);
             }
             let Some(at) = rest.find(SEPARATORS) else { return self.add_words(rest) };
             let (part, separated) = rest.split_at(at);
@@ -185,9 +214,35 @@ impl Template {
         }
     }
 
+    /// Adds the port of a service after its address.
+    fn put_port(&mut self, part: &str) {
+        let port = part.parse::<SocketAddr>().ok().map(|address| address.port().to_string());
+        if let Some(port) = port.filter(|port| is_port(port)) {
+            self.0.push(':');
+            self.0.push_str(&port);
+        }
+    }
+
+    /// True after `<address>:`, `db.internal:` and the like.
+    fn ends_with_host(&self) -> bool {
+        let Some(before) = self.0.strip_suffix(':') else { return false };
+        let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        let begin = before.trim_end_matches(is_of_host).len();
+        let host = before.get(begin..).unwrap_or_default();
+        before.ends_with(ADDRESS)
+            || before.ends_with(']')
+            || host == "localhost"
+            || host.contains('.') && host.ends_with(|c: char| c.is_ascii_alphabetic())
+    }
+
+    /// True at the beginning of the text, and after `| `, as titles of pages have it.
+    fn is_at_begin(&self) -> bool {
+        self.0.is_empty() || self.0.ends_with("| ")
+    }
+
     /// Recognises an error code by its length and the words before it.
     fn is_code(&self, number: &str) -> bool {
-        let is_joint = |c: char| !c.is_alphanumeric() && !matches!(c, '>' | '…');
+        let is_joint = |c: char| !c.is_alphanumeric() && c != '>';
         let before = self.0.trim_end_matches(is_joint);
         let mut words = before.rsplit(|c: char| !c.is_alphanumeric());
         let mut last = || words.next().unwrap_or_default().to_ascii_lowercase();
@@ -207,7 +262,10 @@ impl Template {
             ID | NUMBER => {}
             other => return self.0.push_str(other),
         }
+        self.drop_sign();
         let joined = self.0.strip_suffix(JOINTS).unwrap_or(&self.0);
+        // The groups of a long number: `1 234 567`.
+        let joined = joined.strip_suffix(' ').filter(|of| of.ends_with(NUMBER)).unwrap_or(joined);
         let beside = joined.trim_end_matches([' ', ',']);
         if joined.ends_with(ID) {
             self.0.truncate(joined.len());
@@ -218,6 +276,14 @@ impl Template {
             self.0.truncate(beside.len());
         } else {
             self.0.push_str(placeholder);
+        }
+    }
+
+    /// Drops the sign of a number: `-3` varies as `3` does.
+    fn drop_sign(&mut self) {
+        let Some(before) = self.0.strip_suffix(['-', '+']) else { return };
+        if !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '>' | '-' | '+')) {
+            self.0.truncate(before.len());
         }
     }
 
@@ -270,62 +336,4 @@ fn is_of_date(word: &str) -> bool {
         "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
     ];
     NAMES.contains(&word)
-}
-
-/// The placeholder of a part that varies as a whole.
-fn placeholder(part: &str) -> Option<&'static str> {
-    let has_digit = || part.contains(|c: char| c.is_ascii_digit());
-    let is_address = || part.parse::<IpAddr>().is_ok() || part.parse::<SocketAddr>().is_ok();
-    if is_email(part) {
-        Some(EMAIL)
-    } else if has_digit() && is_address() {
-        Some(ADDRESS)
-    } else if is_time(part) {
-        Some(TIME)
-    } else if is_duration(part) {
-        Some(DURATION)
-    } else if part.parse::<Uuid>().is_ok() || is_token(part) {
-        Some(ID)
-    } else {
-        None
-    }
-}
-
-fn is_email(part: &str) -> bool {
-    let is_of = |text: &str, others: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
-    };
-    part.split_once('@').is_some_and(|(user, domain)| {
-        is_of(user, "._%+-~") && is_of(domain, ".-") && domain.trim_matches('.').contains('.')
-    })
-}
-
-/// Whether this is a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`, `11/20/2026`, `07:03`.
-fn is_time(part: &str) -> bool {
-    let is_digit = |c: char| c.is_ascii_digit();
-    let first = part.trim_start_matches(is_digit);
-    let mut rest = first.chars();
-    let separator = rest.next().filter(|c| matches!(c, '-' | ':' | '/'));
-    let second = rest.as_str().trim_start_matches(is_digit);
-    let digits = (part.len() - first.len(), rest.as_str().len() - second.len());
-    let is_shape = match separator {
-        Some(':') => matches!(digits, (1..=2, 2)),
-        Some(separator) => matches!(digits, (1..=4, 1..=2)) && second.starts_with(separator),
-        None => false,
-    };
-    is_shape && part.chars().all(|c| is_digit(c) || "-:/.+TZtz".contains(c))
-}
-
-/// Whether this looks like encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
-fn is_token(part: &str) -> bool {
-    let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
-    let is_kept = |word: &&str| !Word::of(word).is_whole_id() && has_few_capitals(word);
-    let is_alphabet = |c: char| c.is_ascii_alphanumeric() || "+/-_.".contains(c);
-    let kept = part.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_kept);
-    part.len() >= TOKEN_MIN_CHARS
-        && is_any(char::is_ascii_uppercase)
-        && is_any(char::is_ascii_lowercase)
-        && part.trim_end_matches('=').chars().all(is_alphabet)
-        // Words and numbers in it may have come about by chance.
-        && kept.map(str::len).sum::<usize>() * 3 <= part.len()
 }

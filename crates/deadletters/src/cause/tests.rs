@@ -29,7 +29,7 @@ fn ids_numbers_and_times_have_a_placeholder_and_words_stay() {
         // Numbers.
         (
             "Order #42 of customer1234 costs 1,234.56 EUR, not -5",
-            "Order #<number> of customer<number> costs <number> EUR, not -<number>",
+            "Order #<number> of customer<number> costs <number> EUR, not <number>",
         ),
         (
             "waited 5003ms for 12 of 3/5 attempts",
@@ -50,10 +50,10 @@ fn ids_numbers_and_times_have_a_placeholder_and_words_stay() {
 fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
     assert_templates(&[
         // Addresses.
-        ("connect to 10.0.3.17:8443: refused", "connect to <address>: refused"),
+        ("connect to 10.0.3.17:8443: refused", "connect to <address>:8443: refused"),
         (
             "from [2001:db8::1]:443 via 192.168.0.0/24",
-            "from [<address>]:<number> via <address>/<number>",
+            "from [<address>]:443 via <address>/<number>",
         ),
         ("mail to jane.doe+x@mail.example.com bounced", "mail to <email> bounced"),
         (
@@ -67,12 +67,12 @@ fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
             "unknown field \"amount\" in 'order' of `x`",
             "unknown field \"amount\" in 'order' of `x`",
         ),
-        ("got \"amount\", not 'a b' or \"7\"", "got \"…\", not '…' or \"…\""),
+        ("got \"amount\", not 'a b' or \"7\"", "got <value>, not <value> or <value>"),
         (
             "Duplicate entry 'jane' for key 'users.email'",
-            "Duplicate entry '…' for key 'users.email'",
+            "Duplicate entry <value> for key 'users.email'",
         ),
-        ("Key (sku)=(A B) already exists", "Key (sku)=(…) already exists"),
+        ("Key (sku)=(A B) already exists", "Key (sku)=<value> already exists"),
         (
             "after 12 ms, 3.2s, 1m30s and 5 minutes",
             "after <duration>, <duration>, <duration> and <duration>",
@@ -80,7 +80,7 @@ fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
         ("took 3 min 20 s", "took <duration>"),
         ("Error 1062 with status code 409 in line2", "Error 1062 with status code 409 in line2"),
         ("postal code 12345", "postal code <number>"),
-        ("“a” and ‘b c’ or «7»", "“a” and ‘…’ or «…»"),
+        ("“a” and ‘b c’ or «7»", "“a” and <value> or <value>"),
         ("can't find the user's cart", "can't find the user's cart"),
         ("the \"end is missing", "the \"end is missing"),
         (
@@ -91,6 +91,55 @@ fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
         ("注文 42 が見つかりません", "注文 <number> が見つかりません"),
         ("  a \t b ", "a b"),
         ("", ""),
+    ]);
+}
+
+#[test]
+fn a_quoted_word_is_a_value_where_the_words_beside_it_call_it_one() {
+    assert_templates(&[
+        ("\"usd\" is not a valid choice.", "<value> is not a valid choice."),
+        ("tier: 'gold' is not one of a, b", "tier: <value> is not one of a, b"),
+        ("unsupported currency 'usd'", "unsupported currency <value>"),
+        ("Invalid value 'abc' for currency", "Invalid value <value> for currency"),
+        ("received 'c', expected 'a' | 'b'", "received <value>, expected 'a' | 'b'"),
+        ("for input string: \"abc\"", "for input string: <value>"),
+        (
+            "invalid input syntax for type date: \"abc\"",
+            "invalid input syntax for type date: <value>",
+        ),
+        ("the size 'blue' already exists", "the size <value> already exists"),
+        ("an object with code=shoe-1 does not exist", "an object with code=<value> does not exist"),
+        // Names, also beside such words.
+        ("invalid request: 'email' is required", "invalid request: 'email' is required"),
+        ("exited with status=failed", "exited with status=failed"),
+        ("view \"carts\" already exists", "view \"carts\" already exists"),
+        ("unknown field 'usd'", "unknown field 'usd'"),
+        ("unknown event type \"order.paid\"", "unknown event type \"order.paid\""),
+        ("\"email\" must be a valid email", "\"email\" must be a valid email"),
+        ("\"lines[3].sku\" is required", "\"lines[<number>].sku\" is required"),
+        ("no such place '/data/4/sku'", "no such place '/data/<number>/sku'"),
+        // The rules of a server.
+        ("must match \"^[A-Z]{3}$\"", "must match \"^[A-Z]{3}$\""),
+        ("expects 'application/vnd.api+json'", "expects 'application/vnd.api+json'"),
+        ("method 'POST' is not supported", "method 'POST' is not supported"),
+    ]);
+}
+
+#[test]
+fn signs_small_units_and_phone_numbers_vary_and_ports_and_codes_stay() {
+    assert_templates(&[
+        ("quantity -3 is not 0 or -1.5", "quantity <number> is not <number> or <number>"),
+        ("range 1-3 of a-b", "range <number> of a-b"),
+        ("after 873µs, 8μs and 2 µs", "after <duration>, <duration> and <duration>"),
+        ("to +49 30 1234, 1 234 567", "to <number>, <number>"),
+        ("to +15550100 or +4x", "to <number> or <number>"),
+        ("to 0049-30-1 or +49-30-1", "to <number> or <number>"),
+        ("on 31.12.2026 or 31/12/26", "on <number> or <time>"),
+        ("connect ECONNREFUSED 10.0.0.7:5432", "connect ECONNREFUSED <address>:5432"),
+        ("read 10.0.0.7:53412->[::1]:6379", "read <address>->[<address>]:6379"),
+        ("dial db.internal:5432 of order:1234", "dial db.internal:5432 of order:<number>"),
+        ("1015: access denied", "1015: access denied"),
+        ("line 1015: access denied", "line <number>: access denied"),
     ]);
 }
 
@@ -162,7 +211,7 @@ fn a_failure_without_a_response_has_a_title_in_words_and_never_the_host() {
     ] {
         let detail = format!("{CONNECT}{detail}");
         let attempted = failed("MaxDeliveryAttemptsExceeded", Some(outcome), Some(&detail));
-        assert_eq!(describe(&attempted).title, title);
+        assert_eq!(describe(&attempted).title.template, title);
         let failing = Some(delivery::delivery::FailingDestination {
             since_ms: 1,
             outcome: outcome.to_owned(),
@@ -176,13 +225,35 @@ fn a_failure_without_a_response_has_a_title_in_words_and_never_the_host() {
 }
 
 #[test]
+fn a_letter_that_was_put_off_has_the_cause_of_an_attempt_with_that_status_and_no_text() {
+    let failing = delivery::delivery::FailingDestination {
+        since_ms: 1,
+        outcome: "Busy".to_owned(),
+        status: Some(503),
+        detail: None,
+    };
+    let put_off = StoredDeadLetter {
+        failing: Some(failing),
+        attempts: 0,
+        ..failed("TimeToLiveExceeded", None, None)
+    };
+    assert_eq!(describe(&put_off).title.template, "503 Service Unavailable");
+    for response in
+        ["", "Service Unavailable", "<html><h1>503 Service Temporarily Unavailable</h1>"]
+    {
+        let attempted = StoredDeadLetter { last_response: Some(response.to_owned()), ..letter(1) };
+        assert_eq!(cause_id(&put_off), cause_id(&attempted), "{response}");
+    }
+}
+
+#[test]
 fn timeouts_of_any_length_are_one_cause_that_shows_the_newest() {
     let timeout = |ms: u64| {
         let detail = format!("no whole answer within {ms} ms");
         failed("TimeToLiveExceeded", Some("TimedOut"), Some(&detail))
     };
-    assert_eq!(describe(&timeout(30_000)).title, "no response within 30 s");
-    assert_eq!(describe(&timeout(1_500)).title, "no response within 1500 ms");
+    assert_eq!(describe(&timeout(30_000)).title.template, "no response within 30 s");
+    assert_eq!(describe(&timeout(1_500)).title.template, "no response within 1500 ms");
     assert_eq!(cause_id(&timeout(30_000)), cause_id(&timeout(1_500)));
 }
 
@@ -208,7 +279,7 @@ fn a_reason_without_an_attempt_is_a_cause_that_names_it() {
         ("UndeliverableDueToHttpStatus418", None, "418 I'm a teapot"),
     ] {
         let title = title.to_owned();
-        let shown = describe(&failed(reason, None, detail)).title;
+        let shown = describe(&failed(reason, None, detail)).title.template;
         assert_eq!(shown.to_lowercase(), title.to_lowercase(), "{reason}");
     }
 }
@@ -218,7 +289,7 @@ fn every_reason_and_every_outcome_has_a_title() {
     for reason in Reason::NAMED {
         for outcome in Outcome::ALL.map(Some).into_iter().chain([None]) {
             let outcome = outcome.map(Outcome::as_str);
-            let title = describe(&failed(&reason.to_string(), outcome, None)).title;
+            let title = describe(&failed(&reason.to_string(), outcome, None)).title.template;
             assert!(title.len() > 3 && !title.contains("  "), "{reason} {outcome:?}: {title:?}");
         }
     }
@@ -230,16 +301,31 @@ fn a_body_that_is_cut_anywhere_has_the_title_of_the_whole_once_its_message_is_re
     let read_from = body.find(",\"trace").unwrap();
     let title = |body: &str| {
         let last_response = Some(body.to_owned());
-        describe(&StoredDeadLetter { last_response, ..letter(1) }).title
+        describe(&StoredDeadLetter { last_response, ..letter(1) }).title.template
     };
     for cut in (read_from..body.len()).filter(|cut| body.is_char_boundary(*cut)) {
         assert_eq!(title(&body[..cut]), title(body), "{}", &body[..cut]);
     }
-    let errors: Vec<String> =
-        (0..90).map(|n| format!(r#"{{"loc":["f{n}x"],"msg":"missing"}}"#)).collect();
-    let long = format!(r#"{{"detail":[{}]}}"#, errors.join(","));
-    assert_eq!(title(&long[..700]), title(&long[..1_000]));
-    assert!(title(&long[..700]).ends_with(" and more"));
+}
+
+#[test]
+fn a_body_that_is_cut_names_the_errors_that_are_whole_and_any_cut_has_one_cause() {
+    let cut_letter =
+        |body: &str| StoredDeadLetter { last_response: Some(body.to_owned()), ..letter(1) };
+    let list = r#"{"detail":[{"loc":["body","a"],"msg":"missing"},{"loc":["body","b"],"msg":"missing"},{"loc":["body","c"],"msg":"missing"},"#;
+    let by_field = r#"{"errors":{"c":["is blank"],"d":["is wrong"],"a":["is too lo"#;
+    let texts = r#"{"errors":["Zip is invalid","City is blank","Name is too"#;
+    for (body, end, title) in [
+        (list, r#""msg":"missing"},{"loc":["body","c"]"#, "503 missing: body.a, body.b and more"),
+        (list, r#"missing"},{"loc":["body","c"],"msg":"m"#, "503 missing: body.a, body.b and more"),
+        (by_field, "too lo", "503 is blank: c; is wrong: d and more"),
+        (texts, "too", "503 City is blank; Zip is invalid and more"),
+    ] {
+        let body = &body[..body.find(end).unwrap() + end.len()];
+        assert_eq!(describe(&cut_letter(body)).title.template, title, "{body}");
+    }
+    let [short, long] = [90, 115].map(|end| cause_id(&cut_letter(&list[..end])));
+    assert_eq!(short, long);
 }
 
 #[test]
@@ -274,7 +360,7 @@ fn equal_failures_of_any_subscription_are_one_cause_with_its_newest_letter_as_ex
 #[test]
 fn the_party_that_failed_is_a_part_of_the_cause() {
     let reply = StoredDeadLetter { is_reply: true, ..letter(1) };
-    assert_eq!(describe(&reply).title, "reply: 503 overloaded");
+    assert_eq!(describe(&reply).title.template, "reply: 503 overloaded");
     assert_ne!(cause_id(&reply), cause_id(&letter(1)));
 }
 
@@ -363,7 +449,7 @@ proptest! {
     ) {
         let body = format!("{start}{}", String::from_utf8_lossy(&bytes));
         let last_response = Some(body.chars().take(cut).collect());
-        let title = describe(&StoredDeadLetter { last_response, ..letter(1) }).title;
-        prop_assert!(title.len() > 3 && title.chars().count() <= template::TEMPLATE_MAX_CHARS);
+        let title = describe(&StoredDeadLetter { last_response, ..letter(1) }).title.template;
+        prop_assert!(title.len() > 3 && title.chars().count() <= templated::TITLE_MAX_CHARS);
     }
 }

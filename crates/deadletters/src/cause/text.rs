@@ -37,13 +37,13 @@ pub(super) fn first_line(text: &str) -> Option<String> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(ToOwned::to_owned)
 }
 
-/// The line of a plain text that has the cause.
+/// The part of a plain text that has the cause.
 pub(super) fn plain(text: &str) -> Option<Problem> {
-    let line = match text.trim_start().starts_with(TRACEBACK) {
-        true => text.trim_end().lines().next_back().map(|line| line.trim().to_owned()),
-        false => first_line(text),
+    let told = match text.trim_start().starts_with(TRACEBACK) {
+        true => text.trim_end().lines().next_back()?.trim(),
+        false => text.trim(),
     };
-    line.map(|line| Problem::text(&line))
+    (!told.is_empty()).then(|| Problem::text(told))
 }
 
 /// The cause in a page or in XML.
@@ -59,7 +59,10 @@ pub(super) fn marked(body: &str, is_generic: impl Fn(&str) -> bool) -> Option<Pr
 
 fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
     let found = PAGE_PLACES.iter().filter_map(|(open, close)| between(body, lower, open, close));
-    let mut texts = found.map(|text| without_status(&text)).filter(|text| !text.is_empty());
+    let texts = found.map(|text| without_status(without_host(&text), &is_generic));
+    // HAProxy has no element around its sentence.
+    let sentence = between(body, lower, "</h1", "</body").filter(|text| text.ends_with('.'));
+    let mut texts = texts.chain(sentence).filter(|text| !text.is_empty());
     let first = texts.next()?;
     let is_telling = |text: &String| !is_generic(text) && !is_of_framework(text);
     let telling = std::iter::once(first.clone()).chain(texts).find(is_telling);
@@ -72,12 +75,19 @@ fn is_of_framework(title: &str) -> bool {
     title == "error" || title.contains("exception caught") || title.starts_with("whitelabel")
 }
 
-/// A title without the status that stands before it: `HTTP Status 404 – Not Found`, `404 - Not Found`.
-fn without_status(title: &str) -> String {
+/// A title without the site before it: `billing.example.com | 522: Connection timed out`.
+fn without_host(title: &str) -> &str {
+    let is_host = |text: &str| text.contains('.') && !text.contains(' ');
+    title.split_once(" | ").filter(|(site, _)| is_host(site)).map_or(title, |(_, rest)| rest)
+}
+
+/// A title without the status that stands before it: `HTTP Status 404 – Not Found`, `404 - Not Found`. Another number is a code.
+fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let words = ["HTTP ERROR ", "HTTP Status ", "Error "];
     let rest = words.iter().find_map(|word| title.strip_prefix(word)).unwrap_or(title);
     let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_status = rest.len() - after.len() == 3 && after.starts_with([' ', ':', '-']);
+    let number = rest.strip_suffix(after).unwrap_or_default();
+    let is_status = number.len() == 3 && is_generic(number) && after.starts_with([' ', ':', '-']);
     let after = after.trim_start_matches([' ', '-', '–', '—', ':', '|']);
     if is_status && !after.is_empty() { after.to_owned() } else { title.to_owned() }
 }

@@ -5,14 +5,13 @@
 //! Promises: every letter has a title, and none is empty. A letter that was never attempted has the cause that its destination
 //! had at others, as far as the letter records it.
 
-use std::fmt::Write as _;
-
 use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
 use delivery::delivery::FailingDestination;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use url::Url;
 
+use super::templated::{TITLE_MAX_CHARS, Templated};
 use super::{body, status, template, transport};
 
 /// A shorter path is no path of a destination in particular.
@@ -21,8 +20,8 @@ const PATH_MIN_CHARS: usize = 2;
 /// The cause of one dead letter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Described {
-    /// For people, with what varies as the letter has it only where a person needs it.
-    pub(super) title: String,
+    /// For people, with placeholders for what varies.
+    pub(super) title: Templated,
     /// The outcome, or the reason where no attempt is to blame.
     pub(super) outcome: String,
     pub(super) status: Option<u16>,
@@ -43,7 +42,7 @@ pub(super) fn describe(letter: &StoredDeadLetter) -> Described {
         FailedAt::Sink => "sink: ",
     };
     Described {
-        title: template::cut(format!("{party}{}", described.title)),
+        title: described.title.after(party).cut(),
         message: format!("{party}{}", described.message),
         ..described
     }
@@ -51,7 +50,8 @@ pub(super) fn describe(letter: &StoredDeadLetter) -> Described {
 
 fn without_attempt(reason: &str, title: String) -> Described {
     let message = template::identity(&template::of(&title));
-    Described { title: template::cut(title), outcome: reason.to_owned(), status: None, message }
+    let title = Templated::without_values(template::cut(title, TITLE_MAX_CHARS));
+    Described { title, outcome: reason.to_owned(), status: None, message }
 }
 
 /// The title of a reason that is a cause by itself, whatever an attempt before it found.
@@ -156,41 +156,38 @@ fn of_failing(
 
 fn of_no_response(outcome: &str, detail: Option<&str>, failure: &Failure<'_>) -> Described {
     let said = failure.last_response.and_then(|response| body::read(response, None).title());
-    let host = failure.destination.and_then(|url| url.parse::<Url>().ok());
-    let host = host.as_ref().and_then(Url::host_str);
-    let title = match (said, outcome.parse()) {
-        (Some(said), _) => said,
-        (None, Ok(outcome)) => transport::title(outcome, detail, host),
-        (None, Err(_)) => words(if outcome.is_empty() { failure.reason } else { outcome }),
-    };
-    // The timeout of a subscription is no part of the cause, but a person wants to see it.
-    let message = template::identity(&template::of(&title));
-    Described { title: shown(&title), outcome: outcome.to_owned(), status: None, message }
+    let title = said.unwrap_or_else(|| {
+        let title = without_body(outcome, detail, failure);
+        // The timeout of a subscription is no part of the cause, but a person wants to see it.
+        let is_timeout = title.starts_with("no response within ");
+        Templated::without_values(if is_timeout { title } else { template::of(&title) })
+    });
+    let message = template::identity(&template::of(&title.template));
+    Described { title: title.cut(), outcome: outcome.to_owned(), status: None, message }
 }
 
-/// A title whose only number may stay: the response timeout.
-fn shown(title: &str) -> String {
-    let is_timeout = title.starts_with("no response within ");
-    if is_timeout { title.to_owned() } else { template::of(title) }
+fn without_body(outcome: &str, detail: Option<&str>, failure: &Failure<'_>) -> String {
+    let host = failure.destination.and_then(|url| url.parse::<Url>().ok());
+    let host = host.as_ref().and_then(Url::host_str);
+    match outcome.parse() {
+        Ok(outcome) => transport::title(outcome, detail, host),
+        Err(_) => words(if outcome.is_empty() { failure.reason } else { outcome }),
+    }
 }
 
 fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
     let said = failure.last_response.map(|response| body::read(response, Some(status)));
     let said = said.unwrap_or_default();
-    let detail =
-        || failure.detail.and_then(super::text::first_line).map(|text| template::of(&text));
-    let text = said.title().or_else(detail);
-    let name = status::name(status).map(ToOwned::to_owned).unwrap_or_default();
-    let mut title = status.to_string();
-    let text = text.unwrap_or(name);
-    if !text.is_empty() {
-        let _ = write!(title, " {text}");
-    }
-    let lines = if said.lines.is_empty() { text } else { said.compared() };
+    let detail = || failure.detail.and_then(super::text::first_line);
+    let text = said.title().or_else(|| detail().map(|detail| Templated::of(&detail)));
+    let name = || Templated::without_values(status::name(status).unwrap_or_default().to_owned());
+    let text = text.unwrap_or_else(name);
+    let lines = if said.lines.is_empty() { text.template.clone() } else { said.compared() };
     let path = failure.destination.and_then(path);
     let lines = path.map_or(lines.clone(), |path| lines.replace(&path, "<path>"));
+    let separator = if text.is_empty() { "" } else { " " };
     Described {
-        title: template::cut(title),
+        title: text.after(&format!("{status}{separator}")).cut(),
         outcome: outcome.to_owned(),
         status: Some(status),
         message: template::identity(&lines),

@@ -1,9 +1,12 @@
 //! Causes for people: two lines each, as wide as the terminal. Pure.
 //!
 //! Separate from reading them, so that tests print any causes at any width.
+//!
+//! Promises: the first line has the beginning of the title, and the second line continues it beside the subscription.
 
 use deadletters::cause::{Cause, CauseId};
 
+use super::title_lines;
 use crate::text;
 
 /// The causes that are shown: what is set aside, and the most frequent ones.
@@ -17,6 +20,8 @@ const YEAR_CHARS: usize = 5;
 /// The least room for a title or a subscription on a narrow terminal.
 const TEXT_MIN_CHARS: usize = 16;
 const GAP: &str = "  ";
+/// `  <1%  `
+const COUNT_TO_TITLE_CHARS: usize = 8;
 
 /// The causes with a head line, and the commands that continue. `place` has the options that name the container.
 pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
@@ -31,33 +36,45 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     let shown = causes.get(..CAUSES_MAX.min(causes.len())).unwrap_or_default();
     let ids: Vec<CauseId> = causes.iter().map(|cause| cause.id).collect();
     let ids = CauseId::shortened(&ids);
-    let counts = shown.iter().map(|cause| text::grouped(cause.count).len()).max().unwrap_or(1);
+    let counts = shown.iter().map(|cause| text::grouped(cause.count).len());
+    let id_chars = ids.first().map_or(0, String::len);
+    let indent = (counts.max().unwrap_or(1) + COUNT_TO_TITLE_CHARS).max(id_chars + GAP.len());
     for (cause, id) in shown.iter().zip(&ids) {
-        lines.extend(two_lines(cause, id, counts, width));
+        lines.extend(two_lines(cause, id, indent, width));
     }
     if let Some(rest) = causes.get(CAUSES_MAX..).filter(|rest| !rest.is_empty()) {
         let letters = text::dead_letters(rest.iter().map(|cause| cause.count).sum());
         let more = text::counted(rest.len() as u64, "more cause");
         lines.push(format!("… and {more} with {letters}: --output json"));
     }
-    if let Some(id) = ids.first() {
-        lines.push(format!("Next: lastmile deadletters list{place} --cause {id}"));
+    if let (Some(cause), Some(id)) = (causes.first(), ids.first()) {
+        lines.push(format!("Next: lastmile deadletters show{place} {}", cause.example));
+        lines.push(format!("      lastmile deadletters list{place} --cause {id}"));
         lines.push(format!("      lastmile deadletters replay{place} --cause {id}"));
     }
     lines.join("\n") + "\n"
 }
 
-/// Count, share, title and id; then subscriptions, times and trend.
-fn two_lines(cause: &Cause, id: &str, counts: usize, width: usize) -> [String; 2] {
+/// Count, share and title; then id, the rest of the title, subscriptions, times and trend.
+fn two_lines(cause: &Cause, id: &str, indent: usize, width: usize) -> [String; 2] {
+    let counts = indent - COUNT_TO_TITLE_CHARS;
     let begin =
         format!("{:>counts$}{GAP}{:>4}{GAP}", text::grouped(cause.count), percent(cause.share));
-    let indent = " ".repeat(begin.chars().count());
-    let room = |other: usize| width.saturating_sub(indent.len() + other).max(TEXT_MIN_CHARS);
-    let title_room = room(GAP.len() + id.len());
-    let title = cut(&text::line(&cause.title), title_room);
+    let room = width.saturating_sub(indent).max(TEXT_MIN_CHARS);
     let end = format!("{GAP}{}{GAP}{}", times(cause), cause.trend.as_str());
-    let subscriptions = subscriptions(cause, room(end.chars().count()));
-    [format!("{begin}{title:<title_room$}{GAP}{id}"), format!("{indent}{subscriptions}{end}")]
+    let beside = room.saturating_sub(end.chars().count());
+    let title = text::line(&cause.title);
+    let rest_chars = match title_lines::broken(&title, room) {
+        [_, ""] => 0,
+        [_, rest] => rest.chars().count() + GAP.len(),
+    };
+    let subscriptions = subscriptions(cause, beside.saturating_sub(rest_chars).max(TEXT_MIN_CHARS));
+    let rest_room = beside.saturating_sub(subscriptions.chars().count() + GAP.len());
+    let [first, mut rest] = title_lines::fitted(&title, room, rest_room.max(TEXT_MIN_CHARS));
+    if !rest.is_empty() {
+        rest.push_str(GAP);
+    }
+    [format!("{begin}{first}"), format!("{id:<indent$}{rest}{subscriptions}{end}")]
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]

@@ -20,6 +20,7 @@ mod serve;
 mod show;
 mod stats;
 mod tail;
+mod title_lines;
 mod until_quiet;
 mod why;
 

@@ -1,0 +1,100 @@
+//! The errors of one response, as a title and as they are compared.
+//!
+//! Separate from reading them, because the order of a body and the place of a cut must not matter, and this is where both end. Pure.
+//!
+//! Promises: errors with the same message are one part of the title, with all their fields. The title names as many as fit, and counts
+//! the others.
+
+use super::problem::Line;
+use super::templated::{TITLE_MAX_CHARS, Templated};
+
+/// Room for the status before the errors, and for the count of the others after them.
+const RESERVED_CHARS: usize = 24;
+
+/// The errors in a body.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Errors {
+    /// Each error once, in the order of the body.
+    pub(super) lines: Vec<Line>,
+    /// True if the end of the body is missing.
+    pub(super) is_cut: bool,
+    /// True if further errors were in a missing or broken end.
+    pub(super) has_more: bool,
+}
+
+/// A message with the fields that it is about.
+struct Part<'a> {
+    message: &'a Templated,
+    fields: Vec<&'a Templated>,
+}
+
+impl Errors {
+    /// The errors in a few words: `Field required: body.email, body.name; must be positive: body.total and 2 more`.
+    pub(super) fn title(&self) -> Option<Templated> {
+        let mut lines: Vec<&Line> = self.lines.iter().collect();
+        lines.sort_by_cached_key(|line| line.template());
+        let mut title = Templated::default();
+        let mut named = 0;
+        for part in parts(&lines) {
+            named += part.add_to(&mut title);
+        }
+        let rest = lines.len() - named;
+        let end = match (rest, self.has_more) {
+            (0, false) => String::new(),
+            (rest, false) => format!(" and {rest} more"),
+            (_, true) => " and more".to_owned(),
+        };
+        title.push("", &Templated::without_values(end));
+        (!lines.is_empty()).then_some(title)
+    }
+
+    /// The errors as they are compared. Of a body that was cut only the first counts: the cut moves with the values before it.
+    pub(super) fn compared(&self) -> String {
+        let kept = if self.is_cut { 1 } else { self.lines.len() };
+        let mut lines: Vec<String> = self.lines.iter().take(kept).map(Line::template).collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    }
+}
+
+/// The lines by message, in their order.
+fn parts<'a>(lines: &[&'a Line]) -> Vec<Part<'a>> {
+    let mut parts: Vec<Part<'a>> = Vec::new();
+    for Line { message, field } in lines.iter().copied() {
+        let of_message = parts.iter_mut().find(|part| part.message.template == message.template);
+        match of_message {
+            Some(part) => part.fields.push(field),
+            None => parts.push(Part { message, fields: vec![field] }),
+        }
+    }
+    parts
+}
+
+impl Part<'_> {
+    /// Adds the message with as many fields as fit; the number of them. The first part of a title always has a place.
+    fn add_to(&self, title: &mut Templated) -> usize {
+        let is_first = title.is_empty();
+        let fits = |text: &Templated| is_first || text.chars() + RESERVED_CHARS <= TITLE_MAX_CHARS;
+        let mut added = 0;
+        for field in &self.fields {
+            let mut longer = title.clone();
+            if added == 0 {
+                longer.push("; ", self.message);
+            }
+            if !field.is_empty() {
+                let separator = if added > 0 { ", " } else { self.separator() };
+                longer.push(separator, field);
+            }
+            if added > 0 && longer.chars() + RESERVED_CHARS > TITLE_MAX_CHARS || !fits(&longer) {
+                return added;
+            }
+            *title = longer;
+            added += 1;
+        }
+        added
+    }
+
+    fn separator(&self) -> &'static str {
+        if self.message.is_empty() { "; " } else { ": " }
+    }
+}
