@@ -5,7 +5,7 @@
 //! blobs and counts the requests, `walk` finds the newest hours without listing everything,
 //! [`filter`] decides which dead letters match, [`cause`] and [`stats`] sum them up, [`replay`]
 //! sends them again and keeps its [`ledger`] beside them, [`letter_cache`] keeps in memory what was
-//! read, [`dismissed`] what nothing is to be done about. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
+//! read, [`dismissed`] what nothing is to be done about. `elsewhere` finds alternatives for a search that found nothing. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -17,6 +17,7 @@ pub mod cause;
 pub mod container;
 mod dead_letters;
 pub mod dismissed;
+mod elsewhere;
 pub mod facts;
 pub mod filter;
 mod find;
@@ -31,5 +32,6 @@ pub mod stats;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, ListedTotal, UnreadableBlobs};
+pub use self::elsewhere::MissingName;
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
 pub use self::rate::Rate;

@@ -96,6 +96,34 @@ impl DeadLetters {
         Ok(replayed)
     }
 
+    /// Every replay of these dead letters, the oldest job first; beside them the ledgers that may know of more.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn replays(
+        &self,
+        ids: &[Uuid],
+    ) -> anyhow::Result<(Vec<ReplayRecord>, Vec<UnreadableLedger>)> {
+        let wanted: HashSet<Uuid> = ids.iter().copied().collect();
+        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
+        if wanted.is_empty() {
+            return Ok((records, unreadable));
+        }
+        for job in self.job_names().await? {
+            match self.entries_of(&job, |letter| wanted.contains(letter)).await {
+                Ok(entries) => {
+                    let mut of_job = HashMap::new();
+                    let wanted = entries.into_iter().filter(|it| wanted.contains(&it.letter));
+                    wanted.for_each(|entry| ledger::keep_latest(&mut of_job, &job, entry));
+                    records.extend(of_job.into_values());
+                }
+                Err(error) => unreadable.push(error.downcast()?),
+            }
+        }
+        records.sort_by(|a, b| (&a.job, a.entry.letter).cmp(&(&b.job, b.entry.letter)));
+        Ok((records, unreadable))
+    }
+
     /// The entries of a job, of a job that is not done those of the chunks with a dead letter that is wanted.
     async fn entries_of(
         &self,

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use deadletters::dismissed::Dismissal;
+use deadletters::filter::Filter;
 use delivery::ports::Clock as _;
 use delivery::time::moment::rfc3339;
 use uuid::Uuid;
@@ -50,14 +51,14 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         search.letters.dismiss(&dismissal.map_err(usage_error)?).await?;
     }
     say(&found, "dismissed")?;
-    Ok(search.finish(found.len()))
+    search.finish_filtered(Filter::default(), found.len()).await
 }
 
 pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
     let (search, found) = selected.find().await?;
     search.letters.undismiss(&found).await?;
     say(&found, "no longer dismissed")?;
-    Ok(search.finish(found.len()))
+    search.finish_filtered(Filter::default(), found.len()).await
 }
 
 fn say(found: &[Uuid], what: &str) -> anyhow::Result<()> {
