@@ -291,7 +291,7 @@ impl FromStr for TimeBound {
 
 /// The error for a text that is not a time; names the missing part if there is one.
 fn not_a_time(text: &str) -> String {
-    if text.parse::<DateTime>().is_ok() {
+    if text.contains(':') && text.parse::<DateTime>().is_ok() {
         return format!(
             "\"{text}\" has no time zone: add Z for UTC, as in {text}Z, or an offset, as in {text}+01:00"
         );

@@ -165,7 +165,7 @@ fn a_dead_letter_that_waits_for_its_delay_is_stored_when_dev_ends() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let document = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
-         spec: {{destination: {{url: \"{NOWHERE}\"}}, retry: {{maxAttempts: 1}}, deadLetter: {{delay: PT1H}}}}\n"
+         spec: {{destination: {{url: \"{NOWHERE}\"}}, retry: {{maxAttempts: 1}}, deadLetter: {{delay: PT15M}}}}\n"
     );
     programs::save(&folder.path().join("s.yaml"), &document);
     std::fs::write(folder.path().join("event.json"), EVENT).expect("a file can be written");
