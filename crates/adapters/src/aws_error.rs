@@ -1,7 +1,7 @@
 //! What an error of an AWS client means, in a sentence for people.
 //!
-//! Separate because every client has errors of its own type, whose text for developers names types and
-//! fields of the SDK. Here is the one place that turns any of them into text without those.
+//! Separate from [`crate::error_words`] because every client has errors of its own type, and most hold what the service
+//! answered.
 //!
 //! Does not say what to do about it: that depends on who reads it.
 
@@ -9,8 +9,7 @@ use std::error::Error;
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
-/// The causes of a cause that are looked at.
-const CAUSES_MAX: usize = 32;
+use crate::error_words::cause_words;
 
 /// What the service answered, as `Code: message`, or what happened on the way to it.
 pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
@@ -23,7 +22,7 @@ pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) 
 
 /// The same of an answer that ended before its end.
 pub fn interrupted(error: &(dyn Error + 'static)) -> String {
-    format!("the answer ended early: {}", root_cause(error))
+    format!("the answer ended early: {}", cause_words(error))
 }
 
 fn without_answer<E: Error + 'static>(error: &SdkError<E>) -> String {
@@ -33,25 +32,11 @@ fn without_answer<E: Error + 'static>(error: &SdkError<E>) -> String {
     let is_late = matches!(error, SdkError::TimeoutError(_))
         || matches!(error, SdkError::DispatchFailure(failure) if failure.is_timeout());
     let is_cut = matches!(error, SdkError::DispatchFailure(failure) if failure.is_io());
-    match root_cause(error) {
+    match cause_words(error) {
         _ if is_late => "there was no answer in time".to_owned(),
         root if is_cut => format!("no connection: {root}"),
         root => root,
     }
-}
-
-/// What the last cause says: those before it only say that there is another.
-fn root_cause(error: &(dyn Error + 'static)) -> String {
-    let (mut said, mut cause) = (error.to_string(), error.source());
-    for _ in 0..CAUSES_MAX {
-        let Some(error) = cause else { break };
-        // The causes of some clients end with one that says nothing, or with a list of what was tried.
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default().trim_end_matches(". Attempted:");
-        said = Some(line.to_owned()).filter(|text| !text.is_empty()).unwrap_or(said);
-        cause = error.source();
-    }
-    said
 }
 
 #[cfg(test)]
@@ -66,7 +51,7 @@ mod tests {
     type Failure = SdkError<SendMessageError>;
 
     fn io() -> std::io::Error {
-        std::io::Error::other("Connection refused (os error 111)")
+        std::io::Error::from_raw_os_error(111)
     }
 
     #[test]
@@ -74,7 +59,7 @@ mod tests {
         let failures = [
             (
                 Failure::dispatch_failure(ConnectorError::io(io().into())),
-                "no connection: Connection refused (os error 111)",
+                "no connection: connection refused",
             ),
             (Failure::timeout_error(io()), "there was no answer in time"),
             (
@@ -93,7 +78,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_ended_early_says_so_and_why() {
-        assert_eq!(interrupted(&io()), "the answer ended early: Connection refused (os error 111)");
+        assert_eq!(interrupted(&io()), "the answer ended early: connection refused");
     }
 
     #[test]

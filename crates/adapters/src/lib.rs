@@ -8,7 +8,7 @@
 //! is the clock and the random numbers, and the only file that reads either, and [`aws_time`] corrects a wrong clock; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
 //! [`json_log`] formats the log's lines; [`runtime`] runs a function, and [`stop`] hears when it has to end. [`aws_ports::AwsPorts`] puts
-//! them together as the ports of one function.
+//! them together as the ports of one function. [`error_words`] and `tls_words` describe errors for people.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
@@ -21,6 +21,7 @@ pub mod aws_time;
 pub mod blobs;
 pub mod consents;
 pub mod dead_letter_store;
+pub mod error_words;
 pub mod events_queue;
 pub mod file_text;
 pub mod http;
@@ -41,4 +42,5 @@ pub mod storage;
 pub mod table;
 pub mod telemetry;
 pub mod timeouts;
+mod tls_words;
 pub mod tokens;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::config::retry::RetryConfig;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{
@@ -26,6 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
+use crate::aws_error::sentence;
 use crate::machine::Machine;
 use crate::resend::{self, Refusal};
 use crate::timeouts::OPERATION_TIMEOUT;
@@ -211,7 +212,7 @@ impl Queue for SqsQueues {
         let changed = change.visibility_timeout(seconds).send();
         // Boxed: it is large, and few records need it.
         if let Err(error) = changed.boxed().await {
-            tracing::warn!(?queue, error = %DisplayErrorContext(&error), "record.not_hidden");
+            tracing::warn!(?queue, error = sentence(&error), "record.not_hidden");
         }
     }
 }
@@ -252,7 +253,7 @@ fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
         },
         Some(_) | None => Refusal::Unanswered,
     };
-    (resend::may_pass(refusal), DisplayErrorContext(error).to_string())
+    (resend::may_pass(refusal), sentence(error))
 }
 
 /// A message attribute that holds text.

@@ -5,12 +5,13 @@
 //! few, and batching would not pay.
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message::SendMessageError;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
+use crate::aws_error::sentence;
 use crate::queues::text_attribute;
 
 /// The attribute with the id of the dead letter.
@@ -40,20 +41,12 @@ impl PutMessage for SqsSinks {
 /// A missing queue, denied access, a key that may not be used and an invalid message are permanent. Any other code, or no
 /// answer, may pass.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
-    let detail = detail(error);
+    let detail = sentence(error);
     let code = error.as_service_error().and_then(|error| error.code());
     match code.is_some_and(|code| PERMANENT.contains(&code)) {
         true => PutError::Permanent(detail),
         false => PutError::Unavailable(detail),
     }
-}
-
-/// The service's error code and message; without one, what happened on the way to it.
-fn detail(error: &SdkError<SendMessageError>) -> String {
-    let answer = error
-        .as_service_error()
-        .and_then(|error| Some(format!("{}: {}", error.code()?, error.message()?)));
-    answer.unwrap_or_else(|| DisplayErrorContext(error).to_string())
 }
 
 /// Codes that will not pass by themselves, under each of their names: in the header of an answer, and in its body, which

@@ -4,6 +4,7 @@
 //! with its code ([`adapters::aws_error`]), and for each code there is one piece of advice.
 
 use adapters::aws_error::sentence;
+use adapters::error_words::chain_words;
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
@@ -71,9 +72,14 @@ pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| begins(&cause.to_string()))
 }
 
-/// The whole chain of an error, and below it what to do, if that is known.
+/// The whole chain of an error, without the words of the operating system and of libraries.
+pub(crate) fn chain(error: &anyhow::Error) -> String {
+    chain_words(error.as_ref()).join(": ")
+}
+
+/// Adds advice below the chain, if there is any.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
-    let said: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let said = chain_words(error.as_ref());
     let chain = said.join(": ");
     let advice = ADVICE.iter().find(|(beginnings, _)| {
         let is_said = |text: &String| beginnings.iter().any(|begin| text.starts_with(begin));
@@ -107,7 +113,7 @@ mod tests {
             ("NoSuchBucket: none", "check its spelling"),
             ("AWS.SimpleQueueService.NonExistentQueue: none", "--stack"),
             ("Invalid Configuration: Missing Region", "AWS_REGION"),
-            ("no connection: Connection refused (os error 111)", "AWS_ENDPOINT_URL"),
+            ("no connection: connection refused", "AWS_ENDPOINT_URL"),
         ] {
             let shown = failure(text);
             let (chain, below) = shown.split_once("\n  ").expect("there is advice");

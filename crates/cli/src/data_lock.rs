@@ -8,6 +8,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
+use adapters::error_words::io_words;
 use anyhow::{Context as _, anyhow};
 
 use crate::output::note;
@@ -50,8 +51,9 @@ impl DataLock {
             }
             // Some network file systems have no locks: then nobody can know.
             Err(TryLockError::Error(error)) => note(format_args!(
-                "whether another lastmile dev uses the data folder {} is unknown: {error}",
-                text::path(data)
+                "whether another lastmile dev uses the data folder {} is unknown: {}",
+                text::path(data),
+                io_words(&error)
             )),
         }
         Ok(Self(file))

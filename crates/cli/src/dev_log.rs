@@ -7,9 +7,10 @@
 //! reported once and stops nothing. Expects one writer, whom the lock of the folder selects.
 
 use std::fs::{File, OpenOptions, rename};
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use adapters::error_words::io_words;
 use anyhow::{anyhow, bail};
 
 use crate::output::note;
@@ -38,7 +39,7 @@ impl DevLog {
         let opened = appended(&folder.join(FILES[0]));
         let opened = opened.and_then(|file| Ok((file.metadata()?.len(), file)));
         let (bytes, file) = opened.map_err(|error| {
-            anyhow!("the log in {} cannot be written: {}", text::path(folder), why(&error))
+            anyhow!("the log in {} cannot be written: {}", text::path(folder), io_words(&error))
         })?;
         Ok(Self { folder: folder.to_owned(), file, bytes, is_broken: false })
     }
@@ -50,7 +51,7 @@ impl DevLog {
         {
             self.is_broken = true;
             let folder = text::path(&self.folder);
-            let why = why(&error);
+            let why = io_words(&error);
             note(format_args!(
                 "lastmile trace will not find everything: the log in {folder} cannot be written: {why}"
             ));
@@ -88,25 +89,14 @@ pub(crate) fn lines(
     let mut wanted = Vec::new();
     for path in [full, newest].iter().filter(|path| path.exists()) {
         let file = File::open(path);
-        let file =
-            file.map_err(|error| anyhow!("{} cannot be read: {}", text::path(path), why(&error)))?;
+        let file = file.map_err(|error| {
+            anyhow!("{} cannot be read: {}", text::path(path), io_words(&error))
+        })?;
         // A line that is being written is no JSON yet, and one that is no text is none of ours.
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         wanted.extend(lines.filter(|line| is_wanted(line)));
     }
     Ok(wanted)
-}
-
-/// The cause in words, without those of the operating system.
-fn why(error: &io::Error) -> &'static str {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds of errors")]
-    match error.kind() {
-        ErrorKind::PermissionDenied => "its permissions do not allow it",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full",
-        ErrorKind::ReadOnlyFilesystem => "the disk is read-only",
-        ErrorKind::IsADirectory => "it is a folder",
-        _ => "the disk or its file system failed",
-    }
 }
 
 fn appended(path: &Path) -> io::Result<File> {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
+use adapters::error_words::io_words;
 use adapters::file_text;
 use dialects::{Deployment, Finding, ParsedFile, Reading, Severity, Source};
 
@@ -45,7 +46,8 @@ impl Files {
             for is_read in [is_of_subscriptions, is_foreign] {
                 if files.len() == found {
                     read_into(path, is_read, &mut files).map_err(|(path, error)| {
-                        usage_error(format!("{} cannot be read: {error}", text::path(&path)))
+                        let why = io_words(&error);
+                        usage_error(format!("{} cannot be read: {why}", text::path(&path)))
                     })?;
                 }
             }

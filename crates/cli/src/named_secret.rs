@@ -1,6 +1,8 @@
 //! Secrets that are named on the command line, never written there, where every user of the machine could
 //! read them.
 
+use adapters::error_words::io_words;
+
 use crate::files::usage_error;
 
 /// What a variable is named with.
@@ -17,7 +19,8 @@ pub(crate) fn read(name: &str, what: &str) -> anyhow::Result<String> {
             .map_err(|_| usage_error(format!("there is no variable {variable}, or it is no text"))),
         None => std::fs::read_to_string(name).map_err(|error| {
             usage_error(format!(
-                "the {what} {name} cannot be read: {error}; env:NAME or a file is expected"
+                "the {what} {name} cannot be read: {}; env:NAME or a file is expected",
+                io_words(&error)
             ))
         }),
     }

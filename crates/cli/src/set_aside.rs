@@ -9,6 +9,7 @@ use delivery::delivery::reason::Reason;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 
+use crate::advice::chain;
 use crate::files::usage_error;
 use crate::output::note;
 use crate::stack::Stack;
@@ -45,7 +46,7 @@ pub(crate) async fn tell(
                 format!("{than} {}", text::dead_letters(count))
             }
             Ok(None) => "dead letters".to_owned(),
-            Err(error) => format!("dead letters (not counted: {error:#})"),
+            Err(error) => format!("dead letters (not counted: {})", chain(&error)),
         };
         note(format_args!("{name} has {count} of this time; this replays them:"));
         note(command(stack, name, reason));

@@ -12,7 +12,7 @@ use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
 use delivery::time::brief;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
@@ -315,13 +315,25 @@ impl FromStr for TimeBound {
             }
             Err(_) => None,
         };
-        at.map(Self::At).ok_or_else(|| {
-            format!(
-                "\"{text}\" is not a valid time: expected 2026-11-20T07:00:00Z, the day 2026-11-20 \
-                 (UTC), or how long ago, as in 2h, 7d or PT1H"
-            )
-        })
+        at.map(Self::At).ok_or_else(|| not_a_time(text))
     }
+}
+
+/// The error for a text that is not a time; names the missing part if there is one.
+fn not_a_time(text: &str) -> String {
+    if text.contains(':') && text.parse::<DateTime>().is_ok() {
+        return format!(
+            "\"{text}\" has no time zone: add Z for UTC, as in {text}Z, or an offset, as in {text}+01:00"
+        );
+    }
+    let time = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    if time.contains(':') && time.parse::<Time>().is_ok() {
+        return format!("\"{text}\" has no day: add it, as in 2026-11-20T{time}Z");
+    }
+    format!(
+        "\"{text}\" is not a valid time: expected 2026-11-20T07:00:00Z, 2026-11-20T07:00Z, the day 2026-11-20 (UTC), or \
+         how long ago, as in 30m, 2h, 7d or PT1H"
+    )
 }
 
 #[cfg(test)]
@@ -454,8 +466,22 @@ mod tests {
         for hour in ["PT1H", "1h", "60m"] {
             assert_eq!(hour.parse::<TimeBound>().unwrap().ms(2 * HOUR_MS), HOUR_MS);
         }
-        for text in ["yesterday", "2026-11-20T00:00:00", "2026-13-01", "1", "P1M"] {
-            assert!(text.parse::<TimeBound>().is_err(), "{text}");
+        let minute = TimeBound::At(1_795_158_180_000);
+        for text in ["2026-11-20T07:03Z", "2026-11-20T07:03:00Z", "2026-11-20T08:03+01:00"] {
+            assert_eq!(text.parse(), Ok(minute), "{text}");
+        }
+        for (text, advice) in [
+            ("yesterday", "expected 2026-11-20T07:00:00Z"),
+            ("2026-11-20T07:03", "as in 2026-11-20T07:03Z"),
+            ("2026-11-20T00:00:00", "has no time zone"),
+            ("07:03", "as in 2026-11-20T07:03Z"),
+            ("07:03:00Z", "has no day"),
+            ("2026-13-01", "is not a valid time"),
+            ("1", "is not a valid time"),
+            ("P1M", "is not a valid time"),
+        ] {
+            let problem = text.parse::<TimeBound>().unwrap_err();
+            assert!(problem.contains(advice), "{problem}");
         }
         let range = |text: &str| text.parse::<StatusRange>();
         assert_eq!(range("5xx"), Ok(StatusRange(500..600)));

@@ -7,7 +7,8 @@
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
 //! - [`replay`] sends them again and keeps its [`ledger`] beside them;
 //! - [`dismissed`] has what nothing is to be done about, and [`state`] says of each what became of it;
-//! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk.
+//! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk;
+//! - `elsewhere` finds alternatives for a search that found nothing.
 //!
 //! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`.
 //!
@@ -21,6 +22,7 @@ pub mod cause;
 pub mod container;
 mod dead_letters;
 pub mod dismissed;
+mod elsewhere;
 pub mod facts;
 pub mod filter;
 mod find;
@@ -40,6 +42,7 @@ mod summary_cache;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, ListedTotal};
+pub use self::elsewhere::MissingName;
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
 pub use self::listed::{ReadObserver, ReadProgress};
 pub use self::rate::Rate;

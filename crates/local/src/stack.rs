@@ -57,6 +57,9 @@ pub struct StackConfig {
     pub default_topic: Option<TopicName>,
 }
 
+/// The queues of deadletter.
+const DEAD_LETTER_QUEUES: [&str; 2] = ["dead-letter", "unprocessed"];
+
 /// A running stack.
 #[derive(Debug)]
 pub struct Stack {
@@ -64,6 +67,8 @@ pub struct Stack {
     subscriptions: Location,
     mappings: JoinSet<()>,
     stop: watch::Sender<bool>,
+    /// Stores dead letters whatever their delay.
+    at_end: Arc<(DeadLetters<AwsStoragePorts>, SourceQueues)>,
 }
 
 impl Stack {
@@ -124,13 +129,17 @@ impl Stack {
             Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
         let dispatch = Arc::new((dispatch, queues, observer));
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
-        let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
-        let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Unprocessed);
-        let dead_letters = DeadLetters::new(ports, dead_letter_settings.container);
-        let dead_letters = Arc::new((dead_letters, queues));
+        let dead_letters = || {
+            let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
+            let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Unprocessed);
+            (DeadLetters::new(ports, dead_letter_settings.container.clone()), queues)
+        };
+        let (function, queues) = dead_letters();
+        let at_end = Arc::new((function.ending_delays(), queues));
+        let dead_letters = Arc::new(dead_letters());
 
         let (stop, stopped) = watch::channel(false);
-        let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop };
+        let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop, at_end };
         for (queue, batch_size) in [
             ("events", BATCH_SIZE),
             ("fan-out", BATCH_SIZE),
@@ -143,7 +152,7 @@ impl Stack {
                 invoke_dispatch(Arc::clone(&function), event, deadline_ms)
             });
         }
-        for queue in ["dead-letter", "unprocessed"] {
+        for queue in DEAD_LETTER_QUEUES {
             let function = Arc::clone(&dead_letters);
             stack.add_mapping(queue, BATCH_SIZE, &stopped, move |event, _| {
                 invoke_deadletter(Arc::clone(&function), event)
@@ -177,8 +186,8 @@ impl Stack {
         LiveTopics::at(&self.subscriptions, client)
     }
 
-    /// Stops after the running invocations have ended. Returns the number of messages that are lost
-    /// with the in-memory queues, by queue.
+    /// Stops after the running invocations have ended and all dead letters are stored, also those whose delay is not over.
+    /// Returns the number of messages that are lost with the in-memory queues, by queue.
     ///
     /// # Errors
     /// When the local AWS does not respond.
@@ -186,9 +195,27 @@ impl Stack {
         self.stop.send_replace(true);
         // Before the queues stop: running invocations still send to them.
         while self.mappings.join_next().await.is_some() {}
+        self.aws.release_dead_letters().await?;
+        for queue in DEAD_LETTER_QUEUES {
+            let mapping = self.mapping(queue, BATCH_SIZE);
+            let function = |event, _| invoke_deadletter(Arc::clone(&self.at_end), event);
+            mapping.drain(function).await;
+        }
         let remaining = self.aws.messages_held().await?;
         self.aws.stop().await;
         Ok(remaining.into_iter().filter(|(_, messages)| *messages > 0).collect())
+    }
+
+    fn mapping(&self, queue: &str, batch_size: u8) -> EventSourceMapping {
+        EventSourceMapping {
+            client: self.sqs(),
+            queue_url: self.aws.queue_url(queue),
+            queue_name: queue.to_owned(),
+            batch_size,
+            concurrency: CONCURRENCY,
+            function_timeout: FUNCTION_TIMEOUT,
+            now_ms: Arc::new(|| Machine.now_ms()),
+        }
     }
 
     fn add_mapping<H, F>(
@@ -201,15 +228,7 @@ impl Stack {
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
         F: Future<Output = BatchResult> + Send + 'static,
     {
-        let mapping = EventSourceMapping {
-            client: self.sqs(),
-            queue_url: self.aws.queue_url(queue),
-            queue_name: queue.to_owned(),
-            batch_size,
-            concurrency: CONCURRENCY,
-            function_timeout: FUNCTION_TIMEOUT,
-            now_ms: Arc::new(|| Machine.now_ms()),
-        };
+        let mapping = self.mapping(queue, batch_size);
         let mut stopped = stopped.clone();
         self.mappings.spawn(mapping.run(handler, async move {
             // An error means that the stack was dropped, which has to stop the mapping too.

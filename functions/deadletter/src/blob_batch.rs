@@ -17,6 +17,14 @@ pub(crate) struct Received<'a> {
     pub(crate) letter: DeadLetter,
 }
 
+impl Received<'_> {
+    /// Ends the delay of the dead letter.
+    pub(crate) fn due(mut self, now_ms: u64) -> Self {
+        self.letter.not_before_ms = self.letter.not_before_ms.min(now_ms);
+        self
+    }
+}
+
 /// Groups dead letters that are due into batches, one blob each, of at most as many as they allow.
 pub(crate) fn blob_batches(received: Vec<Received<'_>>, now_ms: u64) -> Vec<Vec<Received<'_>>> {
     let mut batches: Vec<(Option<BlobKey>, Vec<Received<'_>>)> = Vec::new();

@@ -42,12 +42,20 @@ pub struct DeadLetters<P> {
     ports: P,
     container: Container,
     telemetry: Telemetry,
+    /// The delays of dead letters are over.
+    ends_delays: bool,
 }
 
 impl<P: StoragePorts> DeadLetters<P> {
     /// The function with its ports and the deployment's container.
     pub fn new(ports: P, container: Container) -> Self {
-        Self { ports, container, telemetry: Telemetry::default() }
+        Self { ports, container, telemetry: Telemetry::default(), ends_delays: false }
+    }
+
+    /// Stores each dead letter at once, whatever its delay: for a queue that is about to be lost.
+    #[must_use]
+    pub fn ending_delays(self) -> Self {
+        Self { ends_delays: true, ..self }
     }
 
     /// Sets the telemetry.
@@ -88,7 +96,7 @@ impl<P: StoragePorts> DeadLetters<P> {
                 None => {}
             }
             match decode(record, now_ms) {
-                Ok(one) => received.push(one),
+                Ok(one) => received.push(if self.ends_delays { one.due(now_ms) } else { one }),
                 Err(why) => waits.push(self.contained_wait(record, why)),
             }
         }

@@ -1,7 +1,7 @@
 //! How a failed exchange is classified, and its detail for people.
 
 use std::error::Error;
-use std::{io, iter};
+use std::io;
 
 use delivery::delivery::outcome::TransportResult;
 use rustls::AlertDescription;
@@ -11,6 +11,8 @@ use super::clients::{HEAD_MAX_BYTES, HEADERS_MAX};
 use super::encoding::Undecodable;
 use super::names::NameFailure;
 use super::tls::TlsError;
+use crate::error_words::{cause_words, causes};
+use crate::tls_words::{alert_words, tls_words};
 
 /// The longest detail of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
@@ -23,9 +25,9 @@ pub(super) enum Failure {
     /// A fault of this machine, or of a secret that can be repaired, so other attempts follow.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("error sending request")]
+    #[error("the request cannot be sent")]
     Request(#[from] hyper_util::client::legacy::Error),
-    #[error("error reading the answer")]
+    #[error("the answer cannot be read")]
     Answer(#[from] hyper::Error),
     #[error("the rest of a long answer came too slowly while others waited to be read")]
     TurnOver,
@@ -90,57 +92,38 @@ pub(super) fn is_unprocessed(failure: &Failure) -> bool {
     })
 }
 
-/// The failure's message and those of its causes.
+/// Describes a failure for people.
 pub(super) fn detail(failure: &Failure) -> String {
     let text = match (caused_by::<NameFailure>(failure), refusal(failure)) {
-        // The layers around it say only that connecting failed.
         (Some(failure), _) => failure.to_string(),
-        (None, Some(alert)) => format!("it refused who is calling: {alert}"),
-        (None, None) => with_causes(failure),
+        (None, Some(alert)) => format!("it refused who is calling: {}", alert_words(alert)),
+        (None, None) => match failure {
+            Failure::Request(_) | Failure::Answer(_) => cause_words(failure),
+            Failure::Tls(TlsError::Config(error)) => format!("{failure}: {}", tls_words(error)),
+            Failure::Tls(_)
+            | Failure::Url
+            | Failure::TurnOver
+            | Failure::Head
+            | Failure::Encoding(_) => failure.to_string(),
+        },
     };
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
 /// The alert by which an endpoint refused the certificate of who is calling, or that there is none.
-fn refusal(failure: &Failure) -> Option<String> {
-    let mut texts = causes(failure).map(ToString::to_string);
+fn refusal(failure: &Failure) -> Option<AlertDescription> {
     // By its text: a client of HTTP/2 keeps no more of what ended its connection.
-    let is_refusal = |text: &String| {
-        REFUSALS.iter().any(|of| rustls::Error::AlertReceived(*of).to_string() == *text)
-    };
-    texts.find(is_refusal)
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        // Some layers repeat the message of their cause.
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        next = cause.source();
-    }
-    text
+    let mut texts = causes(failure).map(ToString::to_string);
+    texts.find_map(|text| {
+        let is_text =
+            |alert: &AlertDescription| rustls::Error::AlertReceived(*alert).to_string() == text;
+        REFUSALS.into_iter().find(is_text)
+    })
 }
 
 /// The error of this type that an error was caused by.
 fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     causes(error).find_map(|error| error.downcast_ref::<E>())
-}
-
-/// An error and its causes; an I/O error may carry another inside.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    let mut next = Some(error);
-    iter::from_fn(move || {
-        let error = next?;
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(inner) => Some(inner as &(dyn Error + 'static)),
-            None => error.source(),
-        };
-        Some(error)
-    })
 }
 
 fn is_timeout(error: &(dyn Error + 'static)) -> bool {

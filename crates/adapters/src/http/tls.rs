@@ -25,6 +25,7 @@ use thiserror::Error;
 
 use super::Network;
 use crate::authorities;
+use crate::tls_words::tls_words;
 
 /// Why there is no TLS configuration for a request.
 #[derive(Debug, Error)]
@@ -132,7 +133,7 @@ impl TlsConfigs {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(bundle.pem().as_bytes()) {
             let certificate = certificate.map_err(|_| "it is not in PEM form".to_owned())?;
-            roots.add(certificate).map_err(|error| error.to_string())?;
+            roots.add(certificate).map_err(|error| tls_words(&error))?;
         }
         let provider = Arc::clone(&self.provider);
         let bundle = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
@@ -155,7 +156,7 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Certi
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes());
     let key = key
         .map_err(|_| "the secret of its key holds no private key in PEM form without a password")?;
-    CertifiedKey::from_der(chain, key, provider).map_err(|error| error.to_string())
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| tls_words(&error))
 }
 
 /// Trusts what the machine trusts, and what a bundle does.

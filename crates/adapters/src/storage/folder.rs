@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
+use crate::error_words::io_words;
+
 use super::lock::Lock;
 use super::{
     Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, StoredVersion, Version, listing,
@@ -177,7 +179,7 @@ async fn blocking<T: Send + 'static>(
 fn failure(error: &io::Error) -> StorageError {
     let is_refused =
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
-    let text = error.to_string();
+    let text = io_words(error);
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 

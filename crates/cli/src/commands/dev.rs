@@ -20,11 +20,12 @@ use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::advice::chain;
 use crate::commands::destinations::health_below;
 use crate::compiled::Compiled;
 use crate::data_lock::DataLock;
 use crate::dev_log::DevLog;
-use crate::dev_page::{self, DevPage, Recording, Setup};
+use crate::dev_page::{self, DevPage, Recording, Setup, Witness};
 use crate::dev_view::{DevView, Ready};
 use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report};
 use crate::files::{Files, have_errors, print_findings, usage_error};
@@ -111,13 +112,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let screen = Screen::stdout(arguments.color);
     let mut view = DevView::new(arguments.output, screen, known);
     view.unset_secrets(&all_unset_here(&reading))?;
-    let allowed = allowed(&arguments.environment, known)?;
-    let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
-    let environment = lookup(allowed, true);
     // Before the stack starts: nothing that happens is missed.
     let (witness, recording) = (!arguments.no_page).then(dev_page::record).unzip();
-    let observer = witness.as_ref().map(|it| it.observer.clone()).unwrap_or_default();
-    let stack = Stack::start_observed(&config, environment, identity, observer).await?;
+    let stack = start_stack(&arguments, &config, known, witness.as_ref()).await?;
     let subscriptions = stack.subscriptions();
     if let Err(problem) = subscriptions.current().await {
         view.unreadable(&problem)?;
@@ -140,10 +137,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         page: page.as_ref().map(|page| page.address.as_str()),
     };
     view.ready(&ready, known)?;
-    let serve = axum::serve(listener, ingress.router());
     // One for all rounds: a new one could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(interrupt::requested());
-    let mut serve = Box::pin(serve.into_future());
+    let mut serve = Box::pin(axum::serve(listener, ingress.router()).into_future());
     loop {
         tokio::select! {
             served = &mut serve => served?,
@@ -162,6 +158,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.line(&line)?;
     }
     Ok(code)
+}
+
+/// Starts the stack with the variables that it may send, and reports who receives them.
+async fn start_stack(
+    arguments: &Arguments,
+    config: &StackConfig,
+    known: &Catalogue,
+    witness: Option<&Witness>,
+) -> anyhow::Result<Stack> {
+    let allowed = allowed(&arguments.environment, known)?;
+    let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
+    let observer = witness.map(|it| it.observer.clone()).unwrap_or_default();
+    Stack::start_observed(config, lookup(allowed, true), identity, observer).await
 }
 
 /// The files: those that are named, or the one that has the name of a sample.
@@ -194,7 +203,7 @@ async fn take_over(saved: &Saved, compiled: &Compiled, view: &mut DevView) -> an
     if let Saved::Valid { reading, .. } = saved
         && let Err(error) = compiled.write(reading).await
     {
-        return view.saved(&Saved::Unreadable(format!("{error:#}")));
+        return view.saved(&Saved::Unreadable(chain(&error)));
     }
     view.saved(saved)
 }
@@ -322,7 +331,7 @@ async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Resu
     let random = std::array::from_fn(|_| Machine.next_jitter().0);
     tokio::spawn(async move {
         if let Err(error) = page::serve(listener, letters, queues, random).await {
-            note(format_args!("the page of the dead letters has ended: {error:#}"));
+            note(format_args!("the page of the dead letters has ended: {}", chain(&error)));
         }
     });
     Ok(address)

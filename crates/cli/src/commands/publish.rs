@@ -3,13 +3,13 @@
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
 //! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
-use std::error::Error;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use adapters::error_words::{cause_words, io_words};
 use adapters::file_text;
 use adapters::live_topics::Location;
 use adapters::queues::text_attribute;
@@ -124,8 +124,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
         "-" => standard_input(),
-        path => file_text::read(Path::new(path))
-            .map_err(|error| usage_error(format!("{} cannot be read: {error}", text::line(path)))),
+        path => file_text::read(Path::new(path)).map_err(|error| {
+            let why = io_words(&error);
+            usage_error(format!("{} cannot be read: {why}", text::line(path)))
+        }),
     };
     text.map(|text| without_mark(&text).to_owned())
 }
@@ -264,12 +266,8 @@ impl Target {
 
 /// That nothing answers, with the cause; what a client says repeats the address, query included.
 fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
-    let mut cause: &dyn Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
     let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
-    anyhow!("{} does not answer: {cause}{start}", display(url))
+    anyhow!("{} does not answer: {}{start}", display(url), cause_words(error))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::time::moment;
 use delivery::topic_object;
 
+use crate::advice::chain;
 use crate::change_record::RecordArgs;
 use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
@@ -79,7 +80,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
-            note(format_args!("the policy of secrets is not checked: {error:#}"));
+            note(format_args!("the policy of secrets is not checked: {}", chain(&error)));
             SecretPolicy::default()
         }
     };

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use maud::{Markup, html};
 
 use super::app::{App, Section, SharedApp};
+use crate::advice::chain;
 use crate::page::markup::{line, word};
 use crate::text;
 
@@ -47,7 +48,7 @@ pub(super) async fn answer(State(app): State<SharedApp>) -> Response {
     let main = match read {
         Err(error) => html! {
             h1 { "Destinations" }
-            p .invalid { "They cannot be read: " (line(&format!("{error:#}"))) }
+            p .invalid { "They cannot be read: " (line(&chain(&error))) }
         },
         Ok(health) => list(&app, &health),
     };

@@ -99,7 +99,7 @@ impl StepJson {
         let next = if is_over { String::new() } else { cell(&words.next) };
         let detail = match words.kind {
             Kind::UnderWay => since(what.at_ms),
-            // The outcome has the last of its causes, and the page of the event all of them.
+            // The outcome has it.
             Kind::Silent => String::new(),
             Kind::Event
             | Kind::Good

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use adapters::error_words::cause_words;
 use adapters::machine::Machine;
 use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
@@ -132,7 +133,8 @@ async fn send(app: &App, topic: &str, event: &str) -> Result<String, String> {
         post = post.bearer_auth(key.expose().trim());
     }
     let answer = post.body(event.to_owned()).send().await;
-    let answer = answer.map_err(|error| format!("the ingress does not answer: {error}"))?;
+    let answer =
+        answer.map_err(|error| format!("the ingress does not answer: {}", cause_words(&error)))?;
     let (status, body) = (answer.status(), answer.text().await.unwrap_or_default());
     let json: Value = serde_json::from_str(&body).unwrap_or_default();
     if status.is_success() {

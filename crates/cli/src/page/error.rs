@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::layout::{NavSection, PageLayout};
 use super::markup::{block, line};
+use crate::advice::chain;
 
 /// What cannot be shown or done, and why.
 #[derive(Debug, Clone)]
@@ -34,12 +35,12 @@ impl PageError {
 
     /// The container cannot be read or written.
     pub(super) fn storage(error: anyhow::Error) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", format!("{error:#}"))
+        Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", chain(&error))
     }
 
     /// A replay that could not be started.
     pub(super) fn not_sent(error: &anyhow::Error) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"))
+        Self::new(StatusCode::BAD_GATEWAY, "Nothing was sent", chain(error))
     }
 
     pub(super) fn respond(self, container: &DeadLetterContainer) -> Response {

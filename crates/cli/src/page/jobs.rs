@@ -28,6 +28,7 @@ use super::layout::{NavSection, PageLayout};
 use super::markup::{jobs_not_shown, line, or_none, word};
 use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
+use crate::advice::chain;
 use crate::replay_end::NO_END;
 use crate::text;
 use crate::this_machine::is_here;
@@ -194,7 +195,7 @@ fn describe_target(to: &str) -> Markup {
 
 async fn read_job(app: &App, job: &str) -> Result<ReplayJob, PageError> {
     check_name(job)?;
-    ReplayJob::resume(&app.letters, job).await.map_err(|error| no_job(format!("{error:#}")))
+    ReplayJob::resume(&app.letters, job).await.map_err(|error| no_job(chain(&error)))
 }
 
 /// Refuses a name that no job can have before it becomes part of a key or a `Location` header.

@@ -16,6 +16,7 @@ use delivery::ports::Clock as _;
 use tokio::task::JoinHandle;
 
 use super::letter_caches::LetterCaches;
+use crate::advice::chain;
 
 /// The jobs of this process.
 #[derive(Default)]
@@ -75,8 +76,7 @@ impl RunningJobs {
                 *counts = counts.plus(chunk);
             };
             if let Err(error) = job.run(&sender, options, pending(), on_chunk).await {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(format!("{error:#}"));
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain(&error));
             }
             // After a failure as well: part of the job may have been sent.
             caches.expire();

@@ -3,6 +3,7 @@
 //! Events and responses come from anywhere; on a terminal their control characters could do
 //! anything, and those that reverse or hide text could make it say something else.
 
+pub(crate) mod attempts;
 mod table;
 
 use std::path::Path;
@@ -21,6 +22,10 @@ const SHORT_ID_CHARS: usize = 8;
 const SECONDS_CHARS: usize = 19;
 /// `07:03:00.123`
 const TIME_CHARS: usize = 12;
+/// A tenth of a second.
+const TENTH_MS: u64 = 100;
+/// From here on, fractions of a second say nothing.
+const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
 
 /// What others wrote, with a replacement for invisible characters other than line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
@@ -139,6 +144,18 @@ pub(crate) fn duration(ms: u64) -> String {
         rest_ms %= unit_ms;
     }
     parts.join(" ")
+}
+
+/// A duration as exact as it matters: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. What is left of a wait of an hour is an hour.
+pub(crate) fn rounded(ms: u64) -> String {
+    let tenths = ms.saturating_add(TENTH_MS / 2) / TENTH_MS;
+    if tenths < 10 {
+        return duration(ms);
+    }
+    if ms < WHOLE_SECONDS_FROM_MS && !tenths.is_multiple_of(10) {
+        return format!("{}.{} s", tenths / 10, tenths % 10);
+    }
+    duration(ms.saturating_add(SECOND_MS / 2) / SECOND_MS * SECOND_MS)
 }
 
 /// Status and outcome, if there are any: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
@@ -261,5 +278,24 @@ mod tests {
         assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
         assert_eq!(seconds("2026-11-20T07:03:00.1230000Z"), "2026-11-20 07:03:00");
         assert_eq!(seconds("2026\nx\u{202e}"), "2026 x\u{fffd}");
+    }
+
+    #[test]
+    fn durations_are_as_exact_as_they_matter() {
+        for (ms, shown) in [
+            (340, "340 ms"),
+            (940, "940 ms"),
+            (997, "1 s"),
+            (1_000, "1 s"),
+            (1_043, "1 s"),
+            (1_500, "1.5 s"),
+            (1_970, "2 s"),
+            (9_990, "10 s"),
+            (3_599_998, "1 h"),
+            (10_400, "10 s"),
+            (200_000, "3 min 20 s"),
+        ] {
+            assert_eq!(rounded(ms), shown);
+        }
     }
 }

@@ -15,6 +15,7 @@ use delivery::topic_object::{
 use dialects::Deployment;
 
 use super::Topics;
+use crate::advice::chain;
 use crate::output::note;
 use crate::text;
 
@@ -49,7 +50,9 @@ impl Topics {
             match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
                 Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
                 // An error in one owner's object keeps nobody else from applying.
-                Err(error) => note(format_args!("{} is left out: {error:#}", text::line(&owner))),
+                Err(error) => {
+                    note(format_args!("{} is left out: {}", text::line(&owner), chain(&error)));
+                }
             }
         }
         Ok(destinations)

@@ -17,6 +17,7 @@ use dialects::{Finding, Reading, Severity};
 use futures::{StreamExt as _, stream};
 
 use super::Topics;
+use crate::advice::chain;
 use crate::files::usage_error;
 use crate::{progress, text};
 
@@ -151,7 +152,7 @@ impl Topics {
     async fn read(&self, name: &TopicName, secrets: &SecretPolicy) -> ReadTopic {
         let mut read = ReadTopic::default();
         if let Err(error) = self.try_read(name, secrets, &mut read).await {
-            let message = format!("the topic cannot be read: {error:#}");
+            let message = format!("the topic cannot be read: {}", chain(&error));
             read.findings.push(unusable(name.to_string(), &message));
         }
         read

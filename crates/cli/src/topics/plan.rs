@@ -23,6 +23,7 @@ use super::beside::{
 };
 use super::change::{Change, Object, is_of};
 use super::{Addresses, Changed, Current, Topics};
+use crate::advice::chain;
 use crate::change_record::ChangeRecord;
 use crate::output::note;
 use crate::text;
@@ -116,8 +117,9 @@ impl<'t> Plan<'t> {
                 // An error in one topic keeps nobody from changing another.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
-                        "{} is left as it is: {error:#}",
-                        text::line(&name.to_string())
+                        "{} is left as it is: {}",
+                        text::line(&name.to_string()),
+                        chain(&error)
                     ));
                     continue;
                 }

@@ -34,6 +34,16 @@ impl Wanted {
         Self { texts, is_anywhere: false }
     }
 
+    /// Lines with the duration of an attempt.
+    pub(crate) fn attempts() -> Self {
+        Self::anywhere("duration_ms")
+    }
+
+    /// The only text as an id.
+    pub(crate) fn as_id(&self) -> Option<Uuid> {
+        self.texts.first().filter(|_| !self.is_anywhere)?.parse().ok()
+    }
+
     /// Lines about one of these deliveries.
     pub(crate) fn deliveries(ids: impl IntoIterator<Item = Uuid>) -> Self {
         let texts = ids.into_iter().map(|id| id.to_string()).collect();

@@ -159,3 +159,26 @@ fn tools_get_one_object_per_line() {
     let reloaded = json(&running.line_with("dev.reloaded"));
     assert_eq!((&reloaded["subscriptions"], &reloaded["changed"]), (&1.into(), &1.into()));
 }
+
+#[test]
+fn a_dead_letter_that_waits_for_its_delay_is_stored_when_dev_ends() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let document = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
+         spec: {{destination: {{url: \"{NOWHERE}\"}}, retry: {{maxAttempts: 1}}, deadLetter: {{delay: PT15M}}}}\n"
+    );
+    programs::save(&folder.path().join("s.yaml"), &document);
+    std::fs::write(folder.path().join("event.json"), EVENT).expect("a file can be written");
+    let mut running = dev(folder.path(), &[]);
+    let (queue, _) = queue_of(&mut running);
+    publish(folder.path(), &queue);
+    running.line_with("dead-lettered");
+    let listed = || run(folder.path(), &["deadletters", "list", "--output", "ndjson"]);
+    assert_eq!(listed().1, Some(1), "it waits");
+    running.signal("TERM");
+    assert_eq!(running.code(), Some(0));
+    let (printed, code) = listed();
+    assert!(code == Some(0) && printed.contains("\"event_id\":\"order-1\""), "{printed}");
+    let seen = running.seen();
+    assert!(seen.contains("stopped; the queues were empty"), "{seen}");
+}

@@ -16,6 +16,7 @@ mod deadletters_browser;
 mod deadletters_cached;
 mod deadletters_causes;
 mod deadletters_dismissed;
+mod deadletters_errors;
 mod deadletters_many;
 mod deadletters_page;
 mod deadletters_page_views;

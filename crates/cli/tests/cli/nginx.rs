@@ -200,7 +200,7 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     running.wait_for_lines("attempt 1  200 OK", 2 * EVENTS);
     running.wait_for_lines("attempt 1  400 Bad Request", 2 * EVENTS);
     // After ten of these the destination is on probation, and the others are deferred.
-    running.wait_for_lines("invalid peer certificate", 1);
+    running.wait_for_lines("certificate from an unknown issuer", 1);
     running.signal("INT");
     running.code();
     let (paths, connections) = seen(served.path(), 4 * EVENTS);
@@ -212,7 +212,7 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     assert!(connections.values().all(|who| who.len() == 1), "{connections:?}");
     let printed = running.seen();
     for (name, why) in
-        [("wrong", "400"), ("none", "400"), ("untrusted", "invalid peer certificate")]
+        [("wrong", "400"), ("none", "400"), ("untrusted", "certificate from an unknown issuer")]
     {
         let of = |line: &&str| line.contains(&format!("shop/orders/{name}")) && line.contains(why);
         assert!(printed.lines().any(|line| of(&line)), "{name}: {printed}");

@@ -34,6 +34,12 @@ struct JobLedger {
 }
 
 impl JobLedger {
+    fn records(self) -> impl Iterator<Item = ReplayRecord> {
+        let Self { header, entries } = self;
+        let ending = Ending::of(&header);
+        entries.into_iter().map(move |entry| ReplayRecord { job: header.job.clone(), entry, ending })
+    }
+
     fn summary(self) -> JobSummary {
         let counts = ReplayCounts::of(&self.entries);
         let ends = EndCounts::of(&self.entries, &Ends::new(), Machine.now_ms());
@@ -110,23 +116,56 @@ impl DeadLetters {
         if ids.is_some_and(<[Uuid]>::is_empty) {
             return Ok(replayed);
         }
-        let names = self.job_names().await?;
-        let reads = names.iter().map(|job| self.ledger_of(job, &is_wanted));
-        let mut ledgers = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
-        while let Some(ledger) = ledgers.next().await {
-            match ledger {
-                Ok(None) => {}
-                Ok(Some(JobLedger { header, entries })) => {
-                    let ending = Ending::of(&header);
-                    for entry in entries.into_iter().filter(|entry| is_wanted(&entry.letter)) {
-                        let record = ReplayRecord { job: header.job.clone(), entry, ending };
-                        ledger::keep_latest(&mut replayed.records, record);
-                    }
-                }
-                Err(error) => replayed.unreadable.push(error.downcast()?),
+        let (ledgers, unreadable) = self.ledgers_of_jobs(&is_wanted).await?;
+        replayed.unreadable = unreadable;
+        for ledger in ledgers {
+            for record in ledger.records().filter(|record| is_wanted(&record.entry.letter)) {
+                ledger::keep_latest(&mut replayed.records, record);
             }
         }
         Ok(replayed)
+    }
+
+    /// Every replay of these dead letters, the oldest job first; beside them the ledgers that may know of more.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn replays(
+        &self,
+        ids: &[Uuid],
+    ) -> anyhow::Result<(Vec<ReplayRecord>, Vec<UnreadableLedger>)> {
+        let wanted: HashSet<Uuid> = ids.iter().copied().collect();
+        if wanted.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let (ledgers, unreadable) = self.ledgers_of_jobs(|letter| wanted.contains(letter)).await?;
+        let mut records = Vec::new();
+        for ledger in ledgers {
+            let mut of_job = HashMap::new();
+            let of_wanted = ledger.records().filter(|it| wanted.contains(&it.entry.letter));
+            of_wanted.for_each(|record| ledger::keep_latest(&mut of_job, record));
+            records.extend(of_job.into_values());
+        }
+        records.sort_by(|a, b| (&a.job, a.entry.letter).cmp(&(&b.job, b.entry.letter)));
+        Ok((records, unreadable))
+    }
+
+    /// The ledgers of all jobs, and those that cannot be read. See [`Self::ledger_of`].
+    async fn ledgers_of_jobs(
+        &self,
+        is_wanted: impl Fn(&Uuid) -> bool,
+    ) -> anyhow::Result<(Vec<JobLedger>, Vec<UnreadableLedger>)> {
+        let names = self.job_names().await?;
+        let reads = names.iter().map(|job| self.ledger_of(job, &is_wanted));
+        let mut reads = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
+        let (mut ledgers, mut unreadable) = (Vec::new(), Vec::new());
+        while let Some(ledger) = reads.next().await {
+            match ledger {
+                Ok(ledger) => ledgers.extend(ledger),
+                Err(error) => unreadable.push(error.downcast()?),
+            }
+        }
+        Ok((ledgers, unreadable))
     }
 
     /// The ledger of a job with the ends so far; of a job that is not done with the chunks that have a dead letter
@@ -175,16 +214,9 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn jobs(&self) -> anyhow::Result<Jobs> {
-        let mut jobs = Jobs::default();
-        let names = self.job_names().await?;
-        let reads = names.iter().map(|job| self.ledger_of(job, |_| true));
-        let mut ledgers = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
-        while let Some(ledger) = ledgers.next().await {
-            match ledger {
-                Ok(ledger) => jobs.summaries.extend(ledger.map(JobLedger::summary)),
-                Err(error) => jobs.unreadable.push(error.downcast()?),
-            }
-        }
+        let (ledgers, unreadable) = self.ledgers_of_jobs(|_| true).await?;
+        let summaries = ledgers.into_iter().map(JobLedger::summary).collect();
+        let mut jobs = Jobs { summaries, unreadable };
         jobs.summaries.sort_by(|a, b| a.header.at.cmp(&b.header.at));
         Ok(jobs)
     }

@@ -28,26 +28,17 @@ impl FailingDestination {
     /// changes nothing.
     #[must_use]
     pub fn after(known: Option<Self>, exchange: &Exchange, outcome: Outcome) -> Option<Self> {
-        match outcome {
-            Outcome::Success => None,
-            // No request was sent.
-            Outcome::Aborted | Outcome::Blocked | Outcome::Probation => known,
-            Outcome::NotFound
-            | Outcome::Unauthorized
-            | Outcome::Forbidden
-            | Outcome::BadRequest
-            | Outcome::PayloadTooLarge
-            | Outcome::TimedOut
-            | Outcome::Busy
-            | Outcome::GenericError
-            | Outcome::SocketError
-            | Outcome::ResolutionError
-            | Outcome::TlsError => Some(Self {
-                since_ms: known.map_or(exchange.ended_ms(), |known| known.since_ms),
-                outcome: outcome.as_str().to_owned(),
-                status: exchange.status(),
-                detail: exchange.detail.as_deref().map(truncated_detail),
-            }),
+        if outcome == Outcome::Success {
+            return None;
         }
+        if !outcome.tested_destination() {
+            return known;
+        }
+        Some(Self {
+            since_ms: known.map_or(exchange.ended_ms(), |known| known.since_ms),
+            outcome: outcome.as_str().to_owned(),
+            status: exchange.status(),
+            detail: exchange.detail.as_deref().map(truncated_detail),
+        })
     }
 }

@@ -14,6 +14,11 @@ pub fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
+/// Sorts words by their distance from this one, the nearest first, and then by themselves.
+pub fn sort_nearest_first(word: &str, words: &mut [String]) {
+    words.sort_by_cached_key(|candidate| (distance(word, candidate), candidate.clone()));
+}
+
 /// The longest word that is compared, in characters: the work grows with the length.
 const WORD_MAX: usize = 64;
 
@@ -48,5 +53,8 @@ mod tests {
         assert_eq!(hint("uri", &known), "did you mean url?");
         assert_eq!(hint("url", &known), "known: maxAttempts, timeToLive, url");
         assert_eq!(hint("zzz", &known), "known: maxAttempts, timeToLive, url");
+        let mut words = ["url", "timeToLive", "uris"].map(ToOwned::to_owned);
+        sort_nearest_first("uri", &mut words);
+        assert_eq!(words, ["uris", "url", "timeToLive"]);
     }
 }

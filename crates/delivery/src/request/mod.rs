@@ -88,10 +88,11 @@ pub fn compose(
     }
     headers.extend(origin_header(destination));
     headers.extend(own);
+    let ids: Vec<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
     if !destination.signing_secrets().is_empty() {
         headers.extend(signature::headers(
             destination.signing_secrets(),
-            &id_of(deliveries),
+            &webhook_id(&ids).to_string(),
             &body,
             context,
         )?);
@@ -116,7 +117,7 @@ pub fn compose(
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
         hidden: destination.unsent_secrets(context.keyring),
-        deliveries: deliveries.iter().map(|delivery| delivery.id).collect(),
+        deliveries: ids,
     })
 }
 
@@ -198,15 +199,16 @@ pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
     deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
 }
 
-/// A stable id of a request's content: the delivery's id, or a UUIDv5 of the ids of a batch.
-fn id_of(deliveries: &[&Delivery]) -> String {
+/// The `webhook-id` of a request: the id of its delivery, or one that is made of the ids of several. The same in every attempt.
+#[must_use]
+pub fn webhook_id(deliveries: &[Uuid]) -> Uuid {
     if let [one] = deliveries {
-        return one.id.to_string();
+        return *one;
     }
-    let mut ids: Vec<String> = deliveries.iter().map(|delivery| delivery.id.to_string()).collect();
+    let mut ids: Vec<String> = deliveries.iter().map(ToString::to_string).collect();
     // The order of a batch is that of arrival, and must not change its id.
     ids.sort_unstable();
-    Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()).to_string()
+    Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
 }
 
 /// The headers of the trace, if all deliveries belong to the same one.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 /// Where events are published: `namespace/topic`, and so it is written.
@@ -192,9 +192,22 @@ pub fn segment(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The name that a segment of a key stands for: the reverse of [`segment`].
+#[must_use]
+pub fn name_of_segment(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_segment_is_read_back_as_its_name() {
+        for name in ["orders", "a b/c", "..", "é%"] {
+            assert_eq!(name_of_segment(&segment(name)), name);
+        }
+    }
 
     #[test]
     fn the_ranges_of_a_range_are_together_all_of_it() {

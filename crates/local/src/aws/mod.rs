@@ -75,6 +75,14 @@ impl LocalAws {
         format!("{}/{ACCOUNT}/{name}", self.endpoint())
     }
 
+    /// Makes the delayed messages of the dead-letter queue visible now. They may be received twice.
+    ///
+    /// # Errors
+    /// When the queue does not respond.
+    pub async fn release_dead_letters(&self) -> anyhow::Result<()> {
+        self.queues.release().await
+    }
+
     /// How many messages each queue holds, visible, delayed and in flight together, by the queue's
     /// name.
     ///

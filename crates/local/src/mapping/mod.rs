@@ -93,6 +93,28 @@ impl EventSourceMapping {
     }
 }
 
+impl EventSourceMapping {
+    /// Invokes the handler with what the queue has, until it has nothing visible.
+    pub async fn drain<H, F, E>(&self, handler: H)
+    where
+        H: Fn(SqsEvent, u64) -> F,
+        F: Future<Output = Result<SqsBatchResponse, E>>,
+        E: fmt::Display,
+    {
+        let poller = Arc::new(Poller {
+            permits: Arc::new(Semaphore::new(1)),
+            failures: AtomicU32::new(0),
+            mapping: self.clone(),
+            handler,
+        });
+        while let Some(messages) = self.receive(0).await.filter(|messages| !messages.is_empty())
+            && let Ok(permit) = Arc::clone(&poller.permits).acquire_owned().await
+        {
+            Arc::clone(&poller).handle(messages, permit).await;
+        }
+    }
+}
+
 /// A running mapping.
 struct Poller<H> {
     mapping: EventSourceMapping,
@@ -143,7 +165,7 @@ impl<H> Poller<H> {
         tokio::time::sleep(pause(self.failures.load(Ordering::Relaxed))).await;
         // The permit comes first: a received message is invisible and must not wait for an invocation.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
-        let messages = self.mapping.receive().await;
+        let messages = self.mapping.receive(WAIT_SECONDS).await;
         if messages.is_none() {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
@@ -161,12 +183,12 @@ impl<H> Poller<H> {
 
 impl EventSourceMapping {
     /// Receives at most a batch; `None` if the request to the queue fails.
-    async fn receive(&self) -> Option<Vec<Message>> {
+    async fn receive(&self, wait_seconds: i32) -> Option<Vec<Message>> {
         let request = self.client.receive_message();
         let received = request
             .queue_url(&self.queue_url)
             .max_number_of_messages(i32::from(self.batch_size.clamp(1, 10)))
-            .wait_time_seconds(WAIT_SECONDS)
+            .wait_time_seconds(wait_seconds)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All")
             .send()

@@ -18,6 +18,7 @@ use tokio::sync::Barrier;
 
 mod address_policy;
 mod connections;
+mod details;
 mod heads;
 mod honest;
 mod hostile;

@@ -10,6 +10,7 @@ use deadletters::facts::decided_ms;
 use deadletters::replay::ends::ReplayEndState;
 use deadletters::state::{LetterState, LetterStates};
 use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::FailingDestination;
 use delivery::delivery::replay::{Replay, ReplayOutcome};
 use delivery::event::portable::portable;
 use delivery::time::moment::rfc3339;
@@ -96,6 +97,10 @@ pub(super) struct DeadLetterJson<'a> {
     history: &'a [StoredAttempt],
     omitted: u32,
     last_response: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    last_response_headers: &'a [(String, String)],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination_state: Option<DestinationStateJson<'a>>,
     detail: Option<&'a str>,
     sink_error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +119,22 @@ pub(super) struct DeadLetterJson<'a> {
     /// The bytes of the event, where `event` has other characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_base64: Option<String>,
+}
+
+/// The last failure of a destination.
+#[derive(Debug, Serialize)]
+struct DestinationStateJson<'a> {
+    since: String,
+    outcome: &'a str,
+    status: Option<u16>,
+    detail: Option<&'a str>,
+}
+
+impl<'a> DestinationStateJson<'a> {
+    fn new(of: &'a FailingDestination) -> Self {
+        let FailingDestination { since_ms, outcome, status, detail } = of;
+        Self { since: rfc3339(*since_ms), outcome, status: *status, detail: detail.as_deref() }
+    }
 }
 
 /// The dead letter that one was a replay of.
@@ -191,6 +212,8 @@ impl<'a> DeadLetterJson<'a> {
             history: &letter.history,
             omitted: letter.omitted,
             last_response: letter.last_response.as_deref(),
+            last_response_headers: &letter.last_headers,
+            destination_state: letter.failing.as_ref().map(DestinationStateJson::new),
             detail: letter.detail.as_deref(),
             sink_error: letter.sink_error.as_deref(),
             sink: letter.sink.as_ref(),

@@ -6,18 +6,21 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use deadletters::cause::{Cause, CauseId};
 use deadletters::filter::Filter;
-use deadletters::{DeadLetters, ReadProgress};
+use deadletters::{DeadLetters, MissingName, ReadProgress};
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
 use super::selection::in_state;
 use crate::output::note;
-use crate::{progress, text};
+use crate::{progress, shell, text};
 
 /// The most causes that are listed for one that does not exist.
 const CAUSES_MAX: usize = 20;
 /// A read of more blobs than these is counted before it begins: it takes some seconds.
 const UNCOUNTED_READS_MAX: u64 = 1_000;
+
+/// The most names that are listed for one that does not exist.
+const NAMES_MAX: usize = 20;
 
 /// A search under way.
 pub(super) struct Search {
@@ -41,36 +44,49 @@ impl Search {
         self.bar.finish_and_clear();
     }
 
-    /// Calls [`Self::finish`], after a list of the existing causes if the wanted one does not exist, and a count of
-    /// what is in other states.
+    /// Calls [`Self::finish`]; if nothing was found, after what there is instead.
     pub(super) async fn finish_filtered(
         &self,
         filter: Filter,
         found: usize,
     ) -> anyhow::Result<ExitCode> {
-        if found == 0 && !filter.is_of_any_state() {
-            let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
+        if found == 0 {
             self.clear();
-            if !others.is_empty() {
-                note(format_args!(
-                    "in other states: {}; --state all includes them",
-                    others.join(", ")
-                ));
-            }
-        }
-        if found == 0 && !filter.causes.is_empty() {
-            self.clear();
-            let wanted = filter.causes.clone();
-            let any_cause = Filter { causes: Vec::new(), ..filter };
-            let causes = self.letters.causes(&any_cause).await?;
-            // A replay may leave out every letter of a cause that exists.
-            let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
-            if !causes.iter().any(exists) {
-                let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-                note(other_causes(&wanted.join(", "), &causes));
-            }
+            note_other_states(&filter);
+            self.note_alternatives(filter).await?;
         }
         Ok(self.finish(found))
+    }
+
+    /// Prints the container with dead letters, or else the names or the causes that there are instead of those wanted.
+    async fn note_alternatives(&self, filter: Filter) -> anyhow::Result<()> {
+        let nearby = self.letters.nearby().await?;
+        if !nearby.is_empty() {
+            note(other_containers(&self.letters.container.name, &nearby));
+            return Ok(());
+        }
+        if let Some(missing) = self.letters.missing_name(&filter).await? {
+            note(other_names(&missing));
+            return Ok(());
+        }
+        if !filter.causes.is_empty() {
+            self.note_causes(filter).await?;
+        }
+        Ok(())
+    }
+
+    /// Prints the existing causes if the wanted one does not exist.
+    async fn note_causes(&self, filter: Filter) -> anyhow::Result<()> {
+        let wanted = filter.causes.clone();
+        let any_cause = Filter { causes: Vec::new(), ..filter };
+        let causes = self.letters.causes(&any_cause).await?;
+        // A replay may leave out every letter of a cause that exists.
+        let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
+        if !causes.iter().any(exists) {
+            let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+            note(other_causes(&wanted.join(", "), &causes));
+        }
+        Ok(())
     }
 
     /// Reports on standard error what was found; the exit code says whether anything was.
@@ -125,6 +141,35 @@ fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
         ReadProgress::Listed { .. } => {}
         ReadProgress::Read => bar.inc(1),
     }
+}
+
+/// What there is in other states, without looking whether the rest of the filter matches.
+fn note_other_states(filter: &Filter) {
+    let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
+    if !others.is_empty() && !filter.is_of_any_state() {
+        note(format_args!("in other states: {}; --state all includes them", others.join(", ")));
+    }
+}
+
+/// The containers that have dead letters, near one that has none.
+fn other_containers(name: &str, nearby: &[String]) -> String {
+    let options: Vec<String> =
+        nearby.iter().map(|name| format!("--container {}", shell::typed(name))).collect();
+    format!("there are no dead letters in {name}, but in {}", options.join(" and "))
+}
+
+/// The names that there are instead of a wanted one.
+fn other_names(missing: &MissingName) -> String {
+    let MissingName { level, wanted, existing } = missing;
+    let shown: Vec<String> = existing.iter().take(NAMES_MAX).map(|name| text::line(name)).collect();
+    let more = match existing.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!(
+        "no dead letter is of a {level} {wanted:?}. The {level}s are: {}{more}",
+        shown.join(", ")
+    )
 }
 
 /// The causes that there are instead of a wanted one.

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use deadletters::dismissed::Dismissal;
 use deadletters::facts::decided_ms;
+use deadletters::filter::Filter;
 use deadletters::ledger::ReplayRecord;
 use deadletters::replay::ends::ReplayEndState;
 use deadletters::{SAME_EVENT_READS_MAX, SameEvent};
-use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::deadletter::stored::{FailedAt, StoredDeadLetter, StoredSink};
+use delivery::delivery::FailingDestination;
 use delivery::delivery::replay::ReplayOutcome;
-use delivery::time::duration::format_ms;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
@@ -17,6 +18,7 @@ use super::selection::ContainerArgs;
 use crate::output::{Output, note, out, out_json, out_raw};
 use crate::replay_end::NO_END;
 use crate::text;
+use crate::text::attempts::{Attempts, without_duration};
 use crate::unreadable_ledger::not_shown;
 
 /// How many dead letters of the same event are listed.
@@ -49,7 +51,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         for key in keys {
             out_raw(&letters.bytes(key).await?)?;
         }
-        return Ok(search.finish(found.len()));
+        return search.finish_filtered(Filter::default(), found.len()).await;
     }
     let states = letters.states().await?;
     not_shown(states.unreadable()).iter().for_each(note);
@@ -68,7 +70,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    Ok(search.finish(found.len()))
+    search.finish_filtered(Filter::default(), found.len()).await
 }
 
 /// Everything about a dead letter.
@@ -107,24 +109,11 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     ];
     let mut description: String =
         fields.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
-    match letter.history.first() {
-        Some(first) => {
-            // Clocks differ: an attempt may seem to precede the publication.
-            let from_ms = letter.published_ms.unwrap_or(first.at_ms).min(first.at_ms);
-            description.push_str(&format!(
-                "\nhistory\n{}",
-                history(&letter.history, letter.omitted, from_ms)
-            ));
-        }
-        None => description.push_str("\nthere was no attempt\n"),
-    }
+    description.push_str(&attempts(letter));
     if !letter.headers.is_empty() {
-        description.push_str("\nheaders\n");
-        letter.headers.iter().for_each(|(name, value)| {
-            description.push_str(&format!("  {}: {}\n", text::line(name), text::line(value)));
-        });
+        description.push_str(&format!("\nheaders\n{}", headers(&letter.headers)));
     }
-    description.push_str(&last_response(letter.last_response.as_deref()));
+    description.push_str(&last_response(letter.last_response.as_deref(), &letter.last_headers));
     if let Some(sink) = &letter.sink {
         description.push_str(&describe_sink(sink));
     }
@@ -205,41 +194,73 @@ fn describe_sink(sink: &StoredSink) -> String {
         .flatten()
         .map(|(name, value)| format!("  {name:<12}{value}\n"))
         .collect();
-    let from_ms = sink.history.first().map_or(0, |first| first.at_ms);
-    let history = history(&sink.history, sink.omitted, from_ms);
+    let attempts = Attempts {
+        count: sink.attempts,
+        history: &sink.history,
+        omitted: sink.omitted,
+        published_ms: None,
+    };
     format!(
-        "\nits sink did not accept it\n{fields}{history}{}",
-        last_response(sink.last_response.as_deref())
+        "\nits sink did not accept it\n{fields}{}{}",
+        indented(&attempts.lines().join("\n")),
+        last_response(sink.last_response.as_deref(), &[])
     )
 }
 
-/// The last response, if there was one.
-fn last_response(response: Option<&str>) -> String {
-    match response {
-        None => String::new(),
-        Some("") => "\nlast response\n  (an empty body)\n".to_owned(),
-        Some(response) => format!("\nlast response\n{}", indented(response)),
-    }
+/// The last response with its headers, if there was one.
+fn last_response(body: Option<&str>, of_response: &[(String, String)]) -> String {
+    let body = match body {
+        None if of_response.is_empty() => return String::new(),
+        None | Some("") => "  (an empty body)\n".to_owned(),
+        Some(body) => indented(body),
+    };
+    let separator = if of_response.is_empty() { "" } else { "\n" };
+    format!("\nlast response\n{}{separator}{body}", headers(of_response))
 }
 
-/// The attempts, with their time since this one.
-fn history(attempts: &[StoredAttempt], omitted: u32, from_ms: u64) -> String {
-    let mut lines = String::new();
-    let kept_first = delivery::delivery::HISTORY_FIRST;
-    for (index, attempt) in attempts.iter().enumerate() {
-        if omitted > 0 && index == kept_first {
-            lines.push_str(&format!("       {omitted} more\n"));
-        }
-        let number = index + 1 + if index < kept_first { 0 } else { omitted as usize };
-        let since = format!("+{}", format_ms(attempt.at_ms - from_ms.min(attempt.at_ms)));
-        let outcome = text::outcome(Some(&attempt.outcome), attempt.status);
-        let at = text::at(Some(attempt.at_ms));
-        lines.push_str(&format!(
-            "  {number:>3}  {at}  {since:<14}  {outcome} in {} ms\n",
-            attempt.duration_ms
-        ));
+fn headers(headers: &[(String, String)]) -> String {
+    let line = |(name, value): &(String, String)| {
+        format!("  {}: {}\n", text::line(name), text::line(value))
+    };
+    headers.iter().map(line).collect()
+}
+
+/// The attempts, or the reason for having none.
+fn attempts(letter: &StoredDeadLetter) -> String {
+    let attempts = Attempts {
+        count: letter.attempts,
+        history: &letter.history,
+        omitted: letter.omitted,
+        published_ms: letter.published_ms,
+    };
+    let mut said = String::new();
+    let lines = attempts.lines();
+    if !lines.is_empty() {
+        said.push_str(&format!("\nhistory\n{}", indented(&lines.join("\n"))));
     }
-    lines
+    if letter.attempts == 0 {
+        said.push_str(&format!("\n{}\n", never_attempted(letter.failing.as_ref())));
+    }
+    said
+}
+
+/// Gives the reason for having no attempt: the destination's last failure of another delivery.
+fn never_attempted(failing: Option<&FailingDestination>) -> String {
+    let Some(FailingDestination { since_ms, outcome, status, detail }) = failing else {
+        return "there was no attempt".to_owned();
+    };
+    let last = match (status, detail) {
+        // The detail of a response is what the destination said, else why there was none.
+        (None, Some(detail)) => text::line(detail),
+        (Some(_), Some(detail)) => {
+            format!("{}: {}", without_duration(outcome, *status), text::line(detail))
+        }
+        (Some(_) | None, None) => without_duration(outcome, *status),
+    };
+    format!(
+        "there was no attempt: its destination failed for other deliveries since {}; the last of them: {last}",
+        text::at(Some(*since_ms))
+    )
 }
 
 fn indented(text: &str) -> String {

@@ -12,6 +12,7 @@ use delivery::table::{Expected, ItemKey, Stored, Table as _, TableError};
 use futures::stream::{self, StreamExt as _};
 
 use super::place::Place;
+use crate::advice::chain;
 
 /// Tries to change an item that others change at the same time. The constant after it is the longest pause after the first try;
 /// it doubles each time.
@@ -95,7 +96,7 @@ impl Place {
                 }
                 match document(&item, &stored) {
                     Ok(state) => found.states.push((key, state)),
-                    Err(error) => found.problems.push((key, format!("{error:#}"))),
+                    Err(error) => found.problems.push((key, chain(&error))),
                 }
             }
         }

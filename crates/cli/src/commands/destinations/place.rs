@@ -8,6 +8,7 @@ use adapters::table::DynamoTable;
 use delivery::subscription::catalogue::Catalogue;
 use local::aws::{TABLE, local_clients};
 
+use crate::advice::chain;
 use crate::data_lock;
 use crate::files::{have_errors, usage_error};
 use crate::stack::{self, Stack};
@@ -137,7 +138,7 @@ impl Place {
                 let problem = have_errors(&deployed.reading.findings).then(|| left_out(&source));
                 (deployed.reading.catalogue, problem)
             }
-            Err(error) => (Catalogue::default(), Some(format!("{error:#}"))),
+            Err(error) => (Catalogue::default(), Some(chain(&error))),
         };
         Subscriptions { catalogue, source, problem, is_whole }
     }

@@ -1,6 +1,7 @@
 //! Finds everything about the wanted text: log lines, the dead letters that they name, and replays of these.
 //!
-//! Two looks at the log at most. The first finds lines with the text. The second finds the rest of their deliveries after a
+//! Three looks at the log at most. The first finds lines with the text. One without a result is followed by a look for the
+//! deliveries of a request with several events. The last one finds the rest of their deliveries after a
 //! search by any text, and deliveries of replays that the first did not find.
 
 use std::collections::{BTreeSet, HashSet};
@@ -20,7 +21,7 @@ use super::Range;
 use super::log_source::LogSource;
 use crate::advice::describe;
 use crate::text;
-use crate::trace::{Letters, Trace, TracedReplay, Wanted, log_line, trace};
+use crate::trace::{Letters, Trace, TracedReplay, Wanted, deliveries_of_batch, log_line, trace};
 use crate::unreadable_ledger::not_shown;
 
 /// The most deliveries that a second look asks for. A query has at most 10,000 characters.
@@ -54,6 +55,9 @@ pub(super) async fn find(
 ) -> anyhow::Result<Found> {
     let mut reading = Reading::default();
     reading.look(source, wanted, range).await?;
+    if let Some(id) = wanted.as_id().filter(|_| reading.lines.is_empty()) {
+        reading.look_for_batch(source, id, range).await?;
+    }
     let letters = source.letters().await?;
     if let Some((letters, container)) = &letters {
         reading.read_letters(letters, container, wanted, range).await?;
@@ -95,6 +99,22 @@ impl Reading {
         Ok(())
     }
 
+    /// Adds the lines of the deliveries in the request with this id.
+    async fn look_for_batch(
+        &mut self,
+        source: &LogSource,
+        id: Uuid,
+        range: Range,
+    ) -> anyhow::Result<()> {
+        let mut attempts = Self::default();
+        attempts.look(source, &Wanted::attempts(), range).await?;
+        let deliveries = deliveries_of_batch(id, &attempts.lines);
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        self.look(source, &Wanted::deliveries(deliveries), range).await
+    }
+
     /// Adds the dead letters that the lines name. Where no line is about a delivery, all of the time range are looked at: a
     /// log may be gone before them, and at `LogLevel=warn` has no line of a delivery.
     async fn read_letters(
@@ -127,16 +147,16 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds the newest replay of each dead letter.
+    /// Adds the replays of each dead letter.
     async fn read_replays(&mut self, letters: &DeadLetters) -> anyhow::Result<()> {
         let ended = self.lines.iter().filter(|line| line.name == "delivery.ended");
         let ended = ended.filter_map(|line| line.field("delivery_id").parse().ok());
         let ids: BTreeSet<Uuid> =
             ended.chain(self.letters.iter().map(|letter| letter.id)).collect();
         let ids: Vec<Uuid> = ids.into_iter().collect();
-        let replayed = letters.replayed(Some(&ids)).await?;
-        self.notes.extend(not_shown(&replayed.unreadable));
-        for record in ids.iter().filter_map(|id| replayed.get(id)) {
+        let (records, unreadable) = letters.replays(&ids).await?;
+        self.notes.extend(not_shown(&unreadable));
+        for record in &records {
             self.replays.push(traced(record, &record.end_state_now()));
         }
         Ok(())

@@ -115,10 +115,7 @@ fn nothing(arguments: &Arguments, source: &LogSource, range: Range) -> String {
     let mut said =
         format!("nothing about {text} in {place} since {since}; --since looks further back");
     if !arguments.search {
-        said.push_str(
-            ", and --search finds a part of an id. The webhook-id of a request with several events is in no log line: search \
-             for the id of one of its events",
-        );
+        said.push_str(", and --search finds a part of an id");
     }
     said
 }

@@ -125,7 +125,7 @@ fn step_line(step: &Step) -> Vec<Part> {
     let words = &step.words;
     let took = words.duration_ms.map(|ms| format!(" in {}", text::duration(ms)));
     let outcome = format!("{}{}", words.outcome, took.unwrap_or_default());
-    // An attempt's detail has the words of a library, and an end's detail is in the heading.
+    // The outcome of an attempt has its detail, and the heading that of an end.
     let detail = if words.kind == Kind::Wait { words.detail.as_str() } else { "" };
     vec![
         dim(&format!("{INDENT}{}", text::time_of_day(step.at_ms))),

@@ -184,7 +184,7 @@ impl Failures {
         if outcome == Outcome::Success {
             return self.record_success();
         }
-        if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
+        if !outcome.tested_destination() {
             // No request was sent, so the destination was not tested.
             self.release();
             return None;
@@ -216,27 +216,13 @@ impl Failures {
 
     /// Counts the outcome of one request in the row of failures. None begins a probation.
     pub fn count_only(&mut self, outcome: Outcome, ended_ms: u64) {
-        match outcome {
-            Outcome::Success => self.in_a_row = 0,
-            // No request was sent, so the destination was not tested.
-            Outcome::Aborted | Outcome::Blocked => {}
-            Outcome::NotFound
-            | Outcome::Unauthorized
-            | Outcome::Forbidden
-            | Outcome::BadRequest
-            | Outcome::PayloadTooLarge
-            | Outcome::TimedOut
-            | Outcome::Busy
-            | Outcome::GenericError
-            | Outcome::SocketError
-            | Outcome::ResolutionError
-            | Outcome::TlsError
-            | Outcome::Probation => {
-                if self.in_a_row == 0 {
-                    self.since_ms = ended_ms;
-                }
-                self.in_a_row = self.in_a_row.saturating_add(1);
+        if outcome == Outcome::Success {
+            self.in_a_row = 0;
+        } else if outcome.tested_destination() {
+            if self.in_a_row == 0 {
+                self.since_ms = ended_ms;
             }
+            self.in_a_row = self.in_a_row.saturating_add(1);
         }
     }
 

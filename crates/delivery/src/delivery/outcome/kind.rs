@@ -63,6 +63,26 @@ impl Outcome {
             _ => Self::GenericError,
         }
     }
+
+    /// Returns false if no request was sent, so that the outcome does not depend on the destination.
+    #[must_use]
+    pub const fn tested_destination(self) -> bool {
+        match self {
+            Self::Aborted | Self::Blocked | Self::Probation => false,
+            Self::Success
+            | Self::NotFound
+            | Self::Unauthorized
+            | Self::Forbidden
+            | Self::BadRequest
+            | Self::PayloadTooLarge
+            | Self::TimedOut
+            | Self::Busy
+            | Self::GenericError
+            | Self::SocketError
+            | Self::ResolutionError
+            | Self::TlsError => true,
+        }
+    }
 }
 
 impl fmt::Display for Outcome {

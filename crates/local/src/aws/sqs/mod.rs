@@ -5,10 +5,11 @@
 //! standard queue, drops the trace header, uses error names that clients do not know, breaks on
 //! a negative timeout, and looks at delayed messages once a second only. So every message is wrapped in
 //! an [`envelope`], numbers are checked against the real [`limits`], and the layer waits for
-//! [`arrivals`] itself. The layer promises standard queues that accept 1 MiB and refuse what
+//! [`arrivals`] itself. It keeps copies of [`delayed`] dead letters, which are stored before the queues end. The layer promises standard queues that accept 1 MiB and refuse what
 //! AWS refuses. It does not keep messages over a restart, expire them, or support FIFO queues.
 
 mod arrivals;
+mod delayed;
 mod envelope;
 mod error_response;
 mod limits;
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::Response;
@@ -34,6 +36,7 @@ use rustack_sqs_model::operations::SqsOperation;
 
 use super::{ACCOUNT, QueueConfig, REGION};
 use arrivals::Arrivals;
+use delayed::Delayed;
 use operations::handle;
 
 /// The longest retention of a message, 14 days (SQS quotas, message retention).
@@ -46,6 +49,9 @@ const COUNTS: [&str; 3] = [
     "ApproximateNumberOfMessagesNotVisible",
 ];
 
+/// The queue whose delayed messages can be released.
+const RELEASABLE: &str = "dead-letter";
+
 /// Every queue of the local AWS.
 #[derive(Debug)]
 pub(super) struct Queues {
@@ -54,6 +60,8 @@ pub(super) struct Queues {
     unchanged: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
+    /// Number of released messages, which the engine still holds too.
+    released: AtomicU64,
 }
 
 /// The engine, and who waits for its messages.
@@ -61,6 +69,7 @@ pub(super) struct Queues {
 struct Engine {
     provider: Arc<RustackSqs>,
     arrivals: Arrivals,
+    delayed: Arc<Delayed>,
 }
 
 impl Queues {
@@ -79,18 +88,31 @@ impl Queues {
             created.map_err(|error| queue_error(&queue.name, &error))?;
         }
         let unchanged = RustackSqsHandler::new(Arc::clone(&provider));
-        let engine = Arc::new(Engine { provider, arrivals: Arrivals::default() });
+        let engine =
+            Arc::new(Engine { provider, arrivals: Arrivals::default(), delayed: Arc::default() });
         let names = queues.iter().map(|queue| queue.name.clone()).collect();
-        Ok(Self { engine, unchanged, port, names })
+        Ok(Self { engine, unchanged, port, names, released: AtomicU64::new(0) })
     }
 
     /// How many messages each of the configured queues holds, by name.
     pub(super) async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let mut held = BTreeMap::new();
         for name in &self.names {
-            held.insert(name.clone(), self.count(name).await?);
+            let count = self.count(name).await?;
+            let twice = if name == RELEASABLE { self.released.load(Ordering::Relaxed) } else { 0 };
+            held.insert(name.clone(), count.saturating_sub(twice));
         }
         Ok(held)
+    }
+
+    /// Makes the delayed messages of the dead-letter queue visible now.
+    pub(super) async fn release(&self) -> anyhow::Result<()> {
+        for message in self.engine.delayed.take() {
+            let sent = self.engine.provider.send_message(message).await;
+            sent.map_err(|error| queue_error(RELEASABLE, &error))?;
+            self.released.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Stops every queue.

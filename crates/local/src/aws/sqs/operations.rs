@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
@@ -25,7 +26,7 @@ use rustack_sqs_model::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Engine, ResponseFuture, envelope, json_response, limits};
+use super::{Engine, RELEASABLE, ResponseFuture, envelope, json_response, limits};
 
 /// The setting that limits a message. The engine's limit is lower, but applies to the
 /// placeholder body only.
@@ -89,8 +90,15 @@ pub(super) async fn send(
     limits::check_send(&input)?;
     let (sealed, checksums) = envelope::seal(input).map_err(|error| json_error(&error))?;
     let (queue_url, delay_seconds) = (sealed.queue_url.clone(), sealed.delay_seconds);
+    let delay_seconds = delay_seconds.unwrap_or_default();
+    let is_kept = delay_seconds > 0 && queue_url.ends_with(&format!("/{RELEASABLE}"));
+    let copy = is_kept.then(|| sealed.clone());
     let output = engine.provider.send_message(sealed).await?;
-    engine.arrivals.announce(&queue_url, delay_seconds.unwrap_or_default());
+    if let (Some(copy), Some(id)) = (copy, output.message_id.clone()) {
+        let delay = Duration::from_secs(u64::from(delay_seconds.unsigned_abs()));
+        engine.delayed.keep(id, copy, delay);
+    }
+    engine.arrivals.announce(&queue_url, delay_seconds);
     Ok(SendMessageOutput {
         md5_of_message_body: Some(checksums.body),
         md5_of_message_attributes: checksums.attributes,

@@ -1,0 +1,204 @@
+//! The attempts of a stored delivery in words, one line for each. Pure.
+//!
+//! Separate because a history is more than a list: attempts may be left out of its middle, and entries about deliveries that
+//! were put off are no attempts.
+
+use delivery::deadletter::stored::StoredAttempt;
+use delivery::delivery::HISTORY_FIRST;
+use delivery::delivery::outcome::Outcome;
+
+use super::{at, counted, line, rounded, status_name};
+
+/// The attempts that were made, and those of them that are known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempts<'a> {
+    /// The number that was counted.
+    pub(crate) count: u32,
+    /// The known ones, oldest first.
+    pub(crate) history: &'a [StoredAttempt],
+    /// The number left out after the first ones.
+    pub(crate) omitted: u32,
+    /// The time of publication, where it is known.
+    pub(crate) published_ms: Option<u64>,
+}
+
+impl Attempts<'_> {
+    /// One line for each known attempt, and one for all that are not.
+    pub(crate) fn lines(self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut number = 0;
+        for (index, attempt) in self.history.iter().enumerate() {
+            if self.omitted > 0 && index == HISTORY_FIRST {
+                lines.push(format!("{} more, of which nothing was kept", self.omitted));
+                number = self.count.saturating_sub(count(self.history.get(index..)));
+            }
+            number += u32::from(!is_put_off(attempt));
+            let next = self.history.get(index + 1).filter(|_| !self.is_before_omitted(index));
+            lines.push(format!(
+                "{}{}: {}{}",
+                name(attempt, number),
+                if index == 0 { since(self.published_ms, attempt) } else { String::new() },
+                happened(attempt),
+                next.map(|next| until(attempt, next)).unwrap_or_default()
+            ));
+        }
+        let unknown = self.count.saturating_sub(count(Some(self.history)));
+        if self.omitted == 0 && unknown > 0 {
+            let more = if self.history.is_empty() { "" } else { " more" };
+            let (attempts, were) =
+                (counted(unknown.into(), "attempt"), if unknown == 1 { "was" } else { "were" });
+            lines.push(format!("{attempts}{more} {were} made, of which the blob keeps no history"));
+        }
+        lines
+    }
+
+    fn is_before_omitted(&self, index: usize) -> bool {
+        self.omitted > 0 && index + 1 == HISTORY_FIRST
+    }
+}
+
+/// The outcome of an attempt and how long it took.
+fn happened(attempt: &StoredAttempt) -> String {
+    let took = rounded(attempt.duration_ms);
+    let words = without_duration(&attempt.outcome, attempt.status);
+    match (attempt.status, attempt.outcome.parse()) {
+        (None, Ok(Outcome::TimedOut)) => format!("{words} within {took}"),
+        // Nothing was sent.
+        (None, Ok(Outcome::Blocked | Outcome::Probation)) => words,
+        (Some(_) | None, Ok(_) | Err(_)) => format!("{words} after {took}"),
+    }
+}
+
+/// The outcome of an attempt: the status with its name, or why there was no response.
+pub(crate) fn without_duration(outcome: &str, status: Option<u16>) -> String {
+    if let Some(status) = status {
+        let name = status_name(status).map(|name| format!(" {name}")).unwrap_or_default();
+        return format!("{status}{name}");
+    }
+    let words = match outcome.parse() {
+        Ok(Outcome::TimedOut) => "no complete response",
+        Ok(Outcome::SocketError) => "connection refused, reset or closed",
+        Ok(Outcome::ResolutionError) => "the host name did not resolve",
+        Ok(Outcome::TlsError) => "the certificate was not accepted",
+        Ok(Outcome::Blocked) => "the address is not allowed, so nothing was sent",
+        Ok(Outcome::Probation) => "its destination kept failing",
+        Ok(Outcome::Aborted) => "the request could not be sent or was given up",
+        Ok(
+            Outcome::Success
+            | Outcome::NotFound
+            | Outcome::Unauthorized
+            | Outcome::Forbidden
+            | Outcome::BadRequest
+            | Outcome::PayloadTooLarge
+            | Outcome::Busy
+            | Outcome::GenericError,
+        )
+        | Err(_) => return line(outcome),
+    };
+    words.to_owned()
+}
+
+fn name(attempt: &StoredAttempt, number: u32) -> String {
+    let at = at(Some(attempt.at_ms));
+    if is_put_off(attempt) {
+        format!("put off at {at}")
+    } else {
+        format!("attempt {number} at {at}")
+    }
+}
+
+/// The time since publication. Clocks differ: an attempt may seem to precede it.
+fn since(published_ms: Option<u64>, attempt: &StoredAttempt) -> String {
+    match published_ms.and_then(|published_ms| attempt.at_ms.checked_sub(published_ms)) {
+        Some(since_ms) if since_ms > 0 => format!(", {} after publication", rounded(since_ms)),
+        Some(_) | None => String::new(),
+    }
+}
+
+fn until(attempt: &StoredAttempt, next: &StoredAttempt) -> String {
+    let ended_ms = attempt.at_ms.saturating_add(attempt.duration_ms);
+    format!("; the next one {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
+}
+
+fn is_put_off(attempt: &StoredAttempt) -> bool {
+    attempt.outcome == Outcome::Probation.as_str()
+}
+
+/// The number of entries that are attempts.
+fn count(entries: Option<&[StoredAttempt]>) -> u32 {
+    let attempts = entries.unwrap_or_default().iter().filter(|entry| !is_put_off(entry));
+    u32::try_from(attempts.count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START_MS: u64 = 1_795_158_180_000;
+
+    fn attempt(seconds: u64, outcome: &str, status: Option<u16>) -> StoredAttempt {
+        let at_ms = START_MS + seconds * 1_000;
+        StoredAttempt { at_ms, outcome: outcome.to_owned(), status, duration_ms: 1_200 }
+    }
+
+    fn lines(count: u32, history: &[StoredAttempt], omitted: u32) -> Vec<String> {
+        Attempts { count, history, omitted, published_ms: Some(START_MS) }.lines()
+    }
+
+    #[test]
+    fn each_attempt_is_described_with_the_wait_after_it() {
+        let history = [
+            attempt(2, "Busy", Some(503)),
+            attempt(240, "Probation", None),
+            attempt(300, "SocketError", None),
+        ];
+        assert_eq!(
+            lines(2, &history, 0),
+            [
+                "attempt 1 at 2026-11-20 07:03:02Z, 2 s after publication: 503 Service Unavailable after 1.2 s; the next one 3 min 57 s later",
+                "put off at 2026-11-20 07:07:00Z: its destination kept failing; the next one 59 s later",
+                "attempt 2 at 2026-11-20 07:08:00Z: connection refused, reset or closed after 1.2 s",
+            ]
+        );
+    }
+
+    #[test]
+    fn attempts_without_a_history_are_not_denied() {
+        assert_eq!(lines(3, &[], 0), ["3 attempts were made, of which the blob keeps no history"]);
+        assert_eq!(
+            lines(2, &[attempt(0, "Busy", Some(503))], 0)[1],
+            "1 attempt more was made, of which the blob keeps no history"
+        );
+        assert!(lines(0, &[], 0).is_empty());
+    }
+
+    #[test]
+    fn attempts_after_those_left_out_are_numbered_from_the_end() {
+        let history: Vec<StoredAttempt> =
+            (0..7).map(|second| attempt(second * 10, "TimedOut", None)).collect();
+        let lines = lines(40, &history, 33);
+        assert!(lines[4].ends_with("no complete response within 1.2 s"), "{}", lines[4]);
+        assert_eq!(lines[5], "33 more, of which nothing was kept");
+        assert!(lines[6].starts_with("attempt 39 at ") && lines[7].starts_with("attempt 40 at "));
+    }
+
+    #[test]
+    fn no_outcome_of_this_system_is_shown_by_its_word() {
+        for outcome in Outcome::ALL {
+            let is_of_status = matches!(
+                outcome,
+                Outcome::Success
+                    | Outcome::NotFound
+                    | Outcome::Unauthorized
+                    | Outcome::Forbidden
+                    | Outcome::BadRequest
+                    | Outcome::PayloadTooLarge
+                    | Outcome::Busy
+                    | Outcome::GenericError
+            );
+            let status = is_of_status.then_some(500);
+            let said = happened(&attempt(0, outcome.as_str(), status));
+            assert!(!said.contains(outcome.as_str()), "{said}");
+        }
+    }
+}

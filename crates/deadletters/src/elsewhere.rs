@@ -1,0 +1,207 @@
+//! Finds alternatives for a search that found nothing: other containers, and the names that exist.
+//!
+//! Separate from the search because these are further requests, which only a search without a result makes.
+//!
+//! Promises: [`DeadLetters::nearby`] makes one request, and [`DeadLetters::missing_name`] at most [`LISTINGS_MAX`] for each
+//! level of names. No blob is read.
+
+use std::collections::BTreeSet;
+
+use adapters::storage::ListRequest;
+use delivery::document::hint::sort_nearest_first;
+use delivery::subscription::name::name_of_segment;
+use futures::future::try_join_all;
+
+use crate::dead_letters::DeadLetters;
+use crate::filter::Filter;
+use crate::key::{NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key};
+
+/// The most folders that are listed at one level of names.
+pub(crate) const LISTINGS_MAX: usize = 20;
+
+/// The levels of names, as people call them.
+const LEVELS: [&str; NAME_FOLDERS] = ["namespace", "topic", "subscription"];
+
+/// A name that no dead letter has, and those that there are instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MissingName {
+    /// `namespace`, `topic` or `subscription`.
+    pub level: &'static str,
+    /// The name that was wanted.
+    pub wanted: String,
+    /// The names of this level, the nearest first; at least one.
+    pub existing: Vec<String>,
+}
+
+impl DeadLetters {
+    /// The containers one folder below this one, or up to three above it, that have dead letters; none if this one has some.
+    ///
+    /// # Errors
+    /// When the container cannot be listed.
+    pub async fn nearby(&self) -> anyhow::Result<Vec<String>> {
+        let root = self.container.root();
+        let request = ListRequest { prefix: root.clone(), ..ListRequest::default() };
+        let page = self.container.page(&request).await?;
+        let keys = page.entries.iter().filter_map(|entry| entry.key.strip_prefix(&root));
+        Ok(containers_of(&self.container.name, &keys.collect::<Vec<_>>()))
+    }
+
+    /// The first name of a filter that no folder has; `None` if all exist, or nothing does.
+    ///
+    /// # Errors
+    /// When the container cannot be listed.
+    pub async fn missing_name(&self, filter: &Filter) -> anyhow::Result<Option<MissingName>> {
+        let wanted = [&filter.namespace, &filter.topic, &filter.subscription];
+        let Some(last) = wanted.iter().rposition(|name| name.is_some()) else { return Ok(None) };
+        let mut parents = vec![self.container.root()];
+        for (wanted, level) in wanted.into_iter().zip(LEVELS).take(last + 1) {
+            let folders = self.folders(&parents).await?;
+            let Some(wanted) = wanted else {
+                parents = folders;
+                continue;
+            };
+            parents = folders.iter().filter(|it| name_of_folder(it) == *wanted).cloned().collect();
+            if parents.is_empty() {
+                let existing: BTreeSet<String> =
+                    folders.iter().map(|it| name_of_folder(it)).collect();
+                let mut existing: Vec<String> = existing.into_iter().collect();
+                sort_nearest_first(wanted, &mut existing);
+                let missing = MissingName { level, wanted: wanted.clone(), existing };
+                return Ok(Some(missing).filter(|missing| !missing.existing.is_empty()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The folders in these, without those that are no namespaces.
+    async fn folders(&self, parents: &[String]) -> anyhow::Result<Vec<String>> {
+        let root = self.container.root();
+        let list = |prefix: &String| {
+            let request =
+                ListRequest { prefix: prefix.clone(), by_folder: true, ..ListRequest::default() };
+            async move { self.container.page(&request).await }
+        };
+        let pages = try_join_all(parents.iter().take(LISTINGS_MAX).map(list)).await?;
+        let is_reserved = |folder: &String| {
+            let path = folder.strip_prefix(&root).unwrap_or(folder);
+            RESERVED_FOLDERS.contains(&path.trim_end_matches('/'))
+        };
+        let folders = pages.into_iter().flat_map(|page| page.folders);
+        Ok(folders.filter(|folder| !is_reserved(folder)).collect())
+    }
+}
+
+/// The name that the last folder of a path stands for.
+fn name_of_folder(folder: &str) -> String {
+    let path = folder.trim_end_matches('/');
+    name_of_segment(path.rsplit('/').next().unwrap_or(path))
+}
+
+/// The containers whose dead letters have these keys in a container of this name.
+fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
+    let is_letter = |key: &str| hour_of_key(key, "").is_some();
+    if keys.iter().any(|key| is_letter(key)) {
+        return Vec::new();
+    }
+    let below = keys.iter().filter_map(|key| key.split_once('/'));
+    let below = below.filter(|(_, rest)| is_letter(rest)).map(|(first, _)| first);
+    let mut found: BTreeSet<String> =
+        below.map(|folder| format!("{}/{folder}", name.trim_end_matches('/'))).collect();
+    let mut above = (name.to_owned(), String::new());
+    for _ in 0..NAME_FOLDERS {
+        let Some((parent, folder)) = parent(&above.0) else { break };
+        above = (parent, format!("{folder}/{}", above.1));
+        if keys.iter().any(|key| is_letter(&format!("{}{key}", above.1))) {
+            found.insert(above.0.clone());
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The container that a container is a folder of, and the name of that folder.
+fn parent(name: &str) -> Option<(String, String)> {
+    let (scheme, path) = match name.strip_prefix("s3://") {
+        Some(path) => ("s3://", path),
+        None => ("", name),
+    };
+    let (parent, folder) = match path.rsplit_once('/') {
+        Some(parts) => parts,
+        None if scheme.is_empty() => (".", path),
+        // There is nothing above a bucket.
+        None => return None,
+    };
+    let is_name = !matches!(folder, "" | "." | "..") && !parent.is_empty();
+    is_name.then(|| (format!("{scheme}{parent}"), folder.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::DeadLetterContainer;
+
+    const KEY: &str = "shop/orders/billing/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
+
+    fn letters(keys: &[&str]) -> (tempfile::TempDir, DeadLetters) {
+        let folder = tempfile::tempdir().unwrap();
+        for key in keys {
+            let path = folder.path().join(key);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "{}").unwrap();
+        }
+        let container = DeadLetterContainer::folder(&folder.path().display().to_string()).unwrap();
+        (folder, DeadLetters::new(container))
+    }
+
+    #[test]
+    fn a_container_that_is_one_level_off_is_told_by_the_keys_in_it() {
+        let (_, above) = KEY.split_once('/').unwrap();
+        let (_, two_above) = above.split_once('/').unwrap();
+        for (name, key, expected) in [
+            ("s3://bucket", format!("letters/{KEY}"), &["s3://bucket/letters"][..]),
+            ("s3://bucket/letters/shop", above.to_owned(), &["s3://bucket/letters"]),
+            ("s3://bucket/shop", above.to_owned(), &["s3://bucket"]),
+            ("s3://bucket", above.to_owned(), &[]),
+            ("data/shop/orders", two_above.to_owned(), &["data"]),
+            ("shop", above.to_owned(), &["."]),
+            ("..", above.to_owned(), &[]),
+            ("s3://bucket", format!("a/b/{KEY}"), &[]),
+            ("s3://bucket", KEY.to_owned(), &[]),
+            ("s3://bucket", "_replays/1.ndjson".to_owned(), &[]),
+        ] {
+            assert_eq!(containers_of(name, &[&key]), expected, "{name} {key}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_container_is_found_with_one_request() {
+        let (folder, of) = letters(&[&format!("letters/{KEY}")]);
+        let expected = format!("{}/letters", folder.path().display());
+        assert_eq!(of.nearby().await.unwrap(), [expected]);
+        assert_eq!(of.container.requests(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_names_instead_of_a_missing_one_are_those_of_its_level() {
+        let of = |namespace: Option<&str>, topic: Option<&str>, subscription: Option<&str>| {
+            let [namespace, topic, subscription] =
+                [namespace, topic, subscription].map(|name| name.map(ToOwned::to_owned));
+            Filter { namespace, topic, subscription, ..Filter::default() }
+        };
+        let other = KEY.replace("shop/orders/billing", "shop/refunds/mail%20er");
+        let third = KEY.replace("shop/orders/billing", "crm/leads/sync");
+        let (_folder, letters) = letters(&[KEY, &other, &third, "_replays/x/1.ndjson"]);
+        for (filter, expected) in [
+            (of(Some("shpo"), None, None), Some(("namespace", "shop, crm"))),
+            (of(Some("shop"), Some("order"), None), Some(("topic", "orders, refunds"))),
+            (of(None, Some("order"), None), Some(("topic", "orders, leads, refunds"))),
+            (of(None, None, Some("mailer")), Some(("subscription", "mail er, billing, sync"))),
+            (of(None, Some("refunds"), Some("mail er")), None),
+            (of(None, None, None), None),
+        ] {
+            let missing = letters.missing_name(&filter).await.unwrap();
+            let shown = missing.as_ref().map(|it| (it.level, it.existing.join(", ")));
+            let shown = shown.as_ref().map(|(level, names)| (*level, names.as_str()));
+            assert_eq!(shown, expected, "{filter:?}");
+        }
+    }
+}
