@@ -1,16 +1,15 @@
 //! The options that the verbs share: the container, and which of its dead letters.
 
 use deadletters::DeadLetters;
-use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
+use deadletters::container::LOCAL_CONTAINER;
 use deadletters::filter::Filter;
 
 use super::search::Search;
-use crate::files::usage_error;
+use crate::container;
 use crate::filter_args::FilterArgs;
 use crate::output::Output;
 use crate::shell;
 use crate::stack::Stack;
-use crate::store;
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,7 +30,7 @@ impl ContainerArgs {
     }
 
     /// The options as they were given, for a printed command that reads the same container.
-    fn options(&self) -> String {
+    pub(super) fn options(&self) -> String {
         let options =
             [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
         let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -44,15 +43,7 @@ impl ContainerArgs {
             (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
             (None, None) => LOCAL_CONTAINER.to_owned(),
         };
-        let container = match address.strip_prefix("s3://") {
-            Some(bucket) => {
-                let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-                DeadLetterContainer::bucket(store::client().await, bucket)
-            }
-            None => DeadLetterContainer::folder(&address)
-                .map_err(|error| usage_error(error.to_string()))?,
-        };
-        Ok(DeadLetters::new(container))
+        container::at(&address).await
     }
 }
 
