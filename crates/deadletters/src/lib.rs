@@ -22,6 +22,7 @@ pub mod filter;
 mod find;
 mod key;
 pub mod ledger;
+mod left_behind;
 pub mod letter_cache;
 mod rate;
 pub mod replay;
@@ -32,4 +33,5 @@ mod walk;
 
 pub use self::dead_letters::{DeadLetters, ListedTotal, UnreadableBlobs};
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
+pub use self::left_behind::{LEFT_BEHIND_READS_MAX, LeftBehind};
 pub use self::rate::Rate;
