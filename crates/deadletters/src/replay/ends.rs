@@ -8,9 +8,10 @@
 //! one request.
 
 use adapters::machine::Machine;
-use adapters::storage::ListRequest;
+use adapters::storage::{Entry, ListRequest};
 use delivery::delivery::replay::{ENDS_FOLDER, Replay, StoredReplayEnd};
 use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
@@ -20,6 +21,17 @@ use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord, ReplayState};
 use crate::replay::ledger_files::UnreadableLedger;
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
+
+/// The time between two looks for new ends.
+pub const LOOK_EVERY_MS: u64 = SECOND_MS;
+
+/// An end in a listing.
+pub(super) struct ListedEnd {
+    /// The dead letter that was replayed.
+    pub(super) letter: Uuid,
+    /// When the end was written.
+    pub(super) modified_ms: u64,
+}
 
 impl DeadLetters {
     /// The ends of a job so far; none where they are not recorded.
@@ -57,19 +69,28 @@ impl DeadLetters {
     /// # Errors
     /// When they cannot be read.
     pub async fn read_new_ends(&self, job: &str, ends: &mut Ends) -> anyhow::Result<()> {
-        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
-        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
-        let page = self.container.pages(request).await?;
-        let letter = |key: &str| -> Option<Uuid> {
-            key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok()
-        };
-        let new = page.entries.iter().filter_map(|entry| letter(&entry.key));
-        let new: Vec<Uuid> = new.filter(|letter| !ends.contains_key(letter)).collect();
+        let listed = self.listed_ends(job).await?.into_iter().map(|end| end.letter);
+        let new: Vec<Uuid> = listed.filter(|letter| !ends.contains_key(letter)).collect();
         let reads = new.into_iter().map(|letter| self.end_of(job, letter));
         let read: Vec<Option<StoredReplayEnd>> =
             stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
         ends.extend(read.into_iter().flatten().map(|end| (end.letter, end)));
         Ok(())
+    }
+
+    /// The ends of a job; none is read.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub(super) async fn listed_ends(&self, job: &str) -> anyhow::Result<Vec<ListedEnd>> {
+        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
+        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
+        let page = self.container.pages(request).await?;
+        let end = |entry: Entry| {
+            let letter = entry.key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok()?;
+            Some(ListedEnd { letter, modified_ms: entry.modified_ms })
+        };
+        Ok(page.entries.into_iter().filter_map(end).collect())
     }
 
     /// What became of the delivery that a job made of a dead letter.
@@ -101,7 +122,11 @@ impl DeadLetters {
     ///
     /// # Errors
     /// When it cannot be read.
-    async fn end_of(&self, job: &str, letter: Uuid) -> anyhow::Result<Option<StoredReplayEnd>> {
+    pub(super) async fn end_of(
+        &self,
+        job: &str,
+        letter: Uuid,
+    ) -> anyhow::Result<Option<StoredReplayEnd>> {
         let Some(replay) = Replay::new(job, letter) else { return Ok(None) };
         let bytes = self.container.get(&replay.end_key(&self.container.prefix)).await?;
         let end = bytes.and_then(|bytes| StoredReplayEnd::read(&bytes).ok());
