@@ -22,6 +22,7 @@ mod command_line;
 mod commands;
 mod compiled;
 mod confirm;
+mod container;
 mod cost;
 mod data_lock;
 mod dev_log;

@@ -1,19 +1,17 @@
 //! At the end of a pause: the number of dead letters that it left, and the command that replays them.
 //!
-//! Separate because a pause ends in several commands.
+//! Separate because a pause ends in several commands, and `doctor` looks for what was left behind.
 
-use deadletters::container::DeadLetterContainer;
+use deadletters::ListedTotal;
 use deadletters::filter::Filter;
-use deadletters::{DeadLetters, ListedTotal};
 use delivery::delivery::reason::Reason;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 
 use crate::advice::chain;
-use crate::files::usage_error;
 use crate::output::note;
 use crate::stack::Stack;
-use crate::{shell, store, text};
+use crate::{container, shell, text};
 
 /// The time after which no function makes dead letters for a pause that has ended, with some room: they know of a change
 /// within half a minute, and a message that they had received before may be theirs for ten minutes.
@@ -49,24 +47,21 @@ pub(crate) async fn tell(
             Err(error) => format!("dead letters (not counted: {})", chain(&error)),
         };
         note(format_args!("{name} has {count} of this time; this replays them:"));
-        note(command(stack, name, reason));
+        note(format_args!("  {}", command(stack, name, reason)));
     }
 }
 
 /// The command that replays until nothing more comes.
-fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
+pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
     let stack = stack.map(|stack| format!(" --stack {}", shell::typed(stack))).unwrap_or_default();
     format!(
-        "  lastmile deadletters replay{stack} --subscription {name} --reason {reason} --until-quiet {QUIET_AFTER}"
+        "lastmile deadletters replay{stack} --subscription {name} --reason {reason} --until-quiet {QUIET_AFTER}"
     )
 }
 
 /// The dead letters of a subscription in the container of the stack, by their keys.
 async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
-    let address = Stack::describe(stack).await?.dead_letter_container()?;
-    let bucket = address.strip_prefix("s3://").unwrap_or(&address);
-    let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-    let letters = DeadLetters::new(DeadLetterContainer::bucket(store::client().await, bucket));
+    let letters = container::of_stack(&Stack::describe(stack).await?).await?;
     let filter = Filter {
         namespace: Some(name.topic.namespace.clone()),
         topic: Some(name.topic.topic.clone()),

@@ -3,18 +3,15 @@
 //! Separate because the text has to be correct for a shell, whatever is in an event. The page of dead letters
 //! and `try` print such commands; each knows its own headers, and what must not be in them.
 
+use delivery::shell::quoted;
+
 use crate::text;
 
 /// A longer event does not fit into one argument of a program, so it goes through a pipe:
 /// `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), with room for quotes.
 const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
 
-/// A text as one word of a shell (POSIX, Shell Command Language, 2.2.2).
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The same, with what cannot be seen as octal numbers: so that it can be copied.
+/// A text as one word of a shell, with what cannot be seen as octal numbers: so that it can be copied.
 pub(crate) fn typed(text: &str) -> String {
     if text.chars().any(is_written_as_code) {
         return format!("\"$(printf '%b' {})\"", quoted(&codes(text.as_bytes())));

@@ -14,7 +14,34 @@ pub struct Rate {
     period_ms: u64,
 }
 
+/// The rate for a destination without a limit of its own. It is beside the current events of the destination, so it
+/// should be easy to bear.
+const DEFAULT_PER_SECOND: u64 = 50;
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self::per_second(DEFAULT_PER_SECOND)
+    }
+}
+
 impl Rate {
+    fn per_second(count: u64) -> Self {
+        Self { count, period_ms: SECOND_MS }
+    }
+
+    /// The rate at which none of these destinations is sent more than its limit a second, if their dead letters are
+    /// spread evenly. Each has its number of dead letters, and its limit or none.
+    #[must_use]
+    pub fn for_destinations(destinations: impl IntoIterator<Item = (u64, Option<u32>)>) -> Self {
+        let destinations: Vec<(u64, Option<u32>)> =
+            destinations.into_iter().filter(|(count, _)| *count > 0).collect();
+        let all: u64 = destinations.iter().map(|(count, _)| count).sum();
+        let rates = destinations.iter().map(|(count, limit)| {
+            limit.map_or(DEFAULT_PER_SECOND, u64::from).saturating_mul(all) / count
+        });
+        rates.min().map_or_else(Self::default, Self::per_second)
+    }
+
     /// How long after the start a dead letter may be sent, given how many are sent before it.
     pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count
@@ -69,6 +96,26 @@ impl FromStr for Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_for_destinations_keeps_the_limit_of_each() {
+        for (destinations, rate) in [
+            (vec![], "50/s"),
+            (vec![(10, None)], "50/s"),
+            (vec![(10, Some(3))], "3/s"),
+            (vec![(10, Some(500))], "500/s"),
+            // Half of the dead letters go to each.
+            (vec![(10, Some(3)), (10, None)], "6/s"),
+            (vec![(1, Some(1)), (9_999, None)], "50/s"),
+            (vec![(9_999, Some(1)), (1, None)], "1/s"),
+        ] {
+            assert_eq!(
+                Rate::for_destinations(destinations.clone()).to_string(),
+                rate,
+                "{destinations:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_rate_says_when_a_dead_letter_may_be_sent() {

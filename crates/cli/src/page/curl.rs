@@ -5,10 +5,11 @@
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;
+use delivery::shell::quoted;
 use delivery::subscription::credentials::is_credential;
 use url::Url;
 
-use crate::shell::{option, quoted, with_body};
+use crate::shell::{option, with_body};
 use crate::text;
 
 /// Headers that curl makes itself.

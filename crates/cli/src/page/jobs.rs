@@ -366,7 +366,8 @@ pub(super) async fn resume(
     let rate = value(&pairs, "rate").map(str::parse::<Rate>).transpose();
     let invalid = |why| PageError::from(InvalidField::new("rate", why));
     let rate = rate.map_err(|why| with_link(invalid(why)))?;
-    let options = RunOptions { rate, skip_uncertain: value(&pairs, "skip_uncertain").is_some() };
+    let skip_uncertain = value(&pairs, "skip_uncertain").is_some();
+    let options = RunOptions { rate, skip_uncertain, ..RunOptions::default() };
     let started = || Redirect::to(&format!("/jobs/{job}")).into_response();
     let _one_at_a_time = app.jobs.starting.lock().await;
     if app.jobs.progress(&job).is_some() {

@@ -11,7 +11,7 @@ use adapters::machine::Machine;
 use anyhow::ensure;
 use deadletters::ledger::{JobHeader, ReplayCounts};
 use deadletters::replay::sender::ReplaySender;
-use deadletters::replay::{ReplayJob, RunOptions};
+use deadletters::replay::{ReplayJob, RunEvent, RunOptions};
 use delivery::ports::Clock as _;
 use tokio::task::JoinHandle;
 
@@ -71,11 +71,13 @@ impl RunningJobs {
         let problem: Arc<Mutex<Option<String>>> = Arc::default();
         let (sum, failure) = (Arc::clone(&counts), Arc::clone(&problem));
         let task = tokio::spawn(async move {
-            let on_chunk = |chunk: ReplayCounts| {
-                let mut counts = sum.lock().unwrap_or_else(PoisonError::into_inner);
-                *counts = counts.plus(chunk);
+            let on_event = |event| {
+                if let RunEvent::Chunk(chunk) = event {
+                    let mut counts = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                    *counts = counts.plus(chunk);
+                }
             };
-            if let Err(error) = job.run(&sender, options, pending(), on_chunk).await {
+            if let Err(error) = job.run(&sender, options, pending(), on_event).await {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain(&error));
             }
             // After a failure as well: part of the job may have been sent.

@@ -247,7 +247,8 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
     let queue = aws.queue_url("fan-out");
     let mut uncertain = BTreeSet::new();
     let began_ms = Machine.now_ms();
-    let mut arguments = vec!["replay", "--yes", "--queue-url", &queue, "--name", "big"];
+    let start = ["replay", "--yes", "--queue-url", &queue, "--name", "big", "--rate", "100000/s"];
+    let mut arguments = start.to_vec();
     for kill_at in KILLED_AT.into_iter().map(Some).chain([None]) {
         let said = replay(&container, &arguments, kill_at);
         println!("{}", said.trim());

@@ -233,7 +233,8 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
     assert!(
-        said.contains("4 of 5 dead letters sent") && said.contains("1 were refused: --resume http"),
+        said.contains("4 of 5 dead letters sent")
+            && said.contains("1 were refused: lastmile deadletters replay --container letters --resume http tries again"),
         "{said}"
     );
     // The ledger may have been changed by whoever can write to the container.
@@ -276,7 +277,7 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --resume slow";
+    let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --container letters --resume slow";
     assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");

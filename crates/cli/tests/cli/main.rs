@@ -22,6 +22,7 @@ mod deadletters_page;
 mod deadletters_page_views;
 mod deadletters_replay;
 mod deadletters_results;
+mod deadletters_stopped;
 mod deployed;
 mod deployment;
 mod deployments;

@@ -8,6 +8,7 @@ use adapters::machine::Machine;
 use adapters::storage::ListRequest;
 use delivery::delivery::replay::{StoredReplayEnd, ends_folder, read_ends};
 use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
@@ -15,22 +16,23 @@ use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
+/// The time between two looks for new ends.
+pub const LOOK_EVERY_MS: u64 = SECOND_MS;
+
+/// An object with ends, in a listing.
+pub(super) struct ListedEnds {
+    pub(super) key: String,
+    /// When it was written.
+    pub(super) modified_ms: u64,
+}
+
 impl DeadLetters {
     /// The ends of the deliveries of a job so far.
     ///
     /// # Errors
     /// When they cannot be read.
     pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
-        let mut ends = Ends::new();
-        let keys = self.end_keys(job).await?;
-        let reads = keys.iter().map(|key| self.container.get(key));
-        let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
-        while let Some(bytes) = objects.try_next().await? {
-            for end in bytes.as_deref().map(read_ends).unwrap_or_default() {
-                keep_best(&mut ends, end);
-            }
-        }
-        Ok(ends)
+        self.read_ends(&self.end_keys(job).await?).await
     }
 
     /// The same of a job with these counts; none where they are not recorded, or cannot be told from those of what
@@ -54,9 +56,28 @@ impl DeadLetters {
     /// # Errors
     /// When they cannot be listed.
     pub async fn end_keys(&self, job: &str) -> anyhow::Result<Vec<String>> {
+        Ok(self.listed_ends(job).await?.into_iter().map(|listed| listed.key).collect())
+    }
+
+    /// The objects with the ends of a job; none is read.
+    pub(super) async fn listed_ends(&self, job: &str) -> anyhow::Result<Vec<ListedEnds>> {
         let prefix = ends_folder(&self.container.prefix, job);
         let page = self.container.pages(ListRequest { prefix, ..ListRequest::default() }).await?;
-        Ok(page.entries.into_iter().map(|entry| entry.key).collect())
+        let listed = page.entries.into_iter();
+        Ok(listed.map(|it| ListedEnds { key: it.key, modified_ms: it.modified_ms }).collect())
+    }
+
+    /// The ends in these objects, each delivery once.
+    pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<Ends> {
+        let mut ends = Ends::new();
+        let reads = keys.iter().map(|key| self.container.get(key));
+        let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
+        while let Some(bytes) = objects.try_next().await? {
+            for end in bytes.as_deref().map(read_ends).unwrap_or_default() {
+                keep_best(&mut ends, end);
+            }
+        }
+        Ok(ends)
     }
 }
 

@@ -37,7 +37,11 @@ impl JobLedger {
     fn records(self) -> impl Iterator<Item = ReplayRecord> {
         let Self { header, entries } = self;
         let ending = Ending::of(&header);
-        entries.into_iter().map(move |entry| ReplayRecord { job: header.job.clone(), entry, ending })
+        entries.into_iter().map(move |entry| ReplayRecord {
+            job: header.job.clone(),
+            entry,
+            ending,
+        })
     }
 
     fn summary(self) -> JobSummary {

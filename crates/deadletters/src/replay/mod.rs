@@ -4,47 +4,44 @@
 //! First the plan, complete and counted; then chunks of ten, each written to the ledger before it
 //! is sent and again after. Killed at any time, a job is resumed from its [`ledger`], which names
 //! what is uncertain then. What became of the deliveries is in its [`ends`]. Separate from
-//! [`sender`], which knows targets and no ledgers, and from [`ReplayPlan`], which is pure.
+//! [`sender`], which knows targets and no ledgers, from [`ReplayPlan`], which is pure, and from `run`, which
+//! sends.
 //!
 //! Promises: every dead letter of the plan is sent at least once, or has an entry that says why
 //! not. Repeats are within the chunks that a resume names. Does not promise order.
 
 pub mod ends;
+mod failures;
 pub(crate) mod ledger_files;
+mod new_ends;
 mod plan;
+mod run;
 pub mod sender;
 
 use std::collections::{BTreeMap, HashSet};
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::pending;
+use std::sync::Mutex;
 
 use adapters::machine::Machine;
-use anyhow::{Context as _, bail, ensure};
-use delivery::deadletter::stored::read;
-use delivery::delivery::replay::Replay;
+use anyhow::{bail, ensure};
 use delivery::ports::Clock as _;
 use delivery::time::moment;
-use futures::future::{BoxFuture, Either, FutureExt as _, Shared, ready, select};
-use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
+use futures::future::{FutureExt as _, select};
 use uuid::Uuid;
 
 use self::ends::{EndCounts, Ends};
-use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
+pub use self::failures::PROBED;
+use self::new_ends::NewEnds;
+use self::run::{Halt, Run, RunResult};
+use self::sender::{ReplaySender, ReplayTarget};
 use crate::dead_letters::DeadLetters;
 use crate::ledger::{
-    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
-    write_done, write_entries, write_plan,
+    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, write_done, write_plan,
 };
 use crate::rate::Rate;
 
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
 pub use self::plan::ReplayPlan;
-
-/// Chunks under way at a time: so many may be uncertain after a crash.
-const CHUNKS_AT_ONCE: usize = 4;
-
-/// Ready once a person has interrupted the job.
-type Interruption<'a> = Shared<BoxFuture<'a, ()>>;
 
 /// How a job is run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +50,22 @@ pub struct RunOptions {
     pub rate: Option<Rate>,
     /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
+    /// True if a delivery that is set aside again is no failure: functions know of a pause for a while after its end.
+    pub expects_set_aside: bool,
+}
+
+/// A step of a job that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEvent {
+    /// It sends the first dead letters, and waits for their ends.
+    Probing,
+    /// None of them has ended within this time: it sends the others.
+    NoneEnded {
+        /// The time.
+        waited_ms: u64,
+    },
+    /// A chunk was sent.
+    Chunk(ReplayCounts),
 }
 
 /// A new job, without its dead letters.
@@ -66,7 +79,7 @@ pub struct NewJob {
     pub queue: Option<String>,
     /// True if the ends of its deliveries will be recorded in this container.
     pub results: bool,
-    /// The most that may be sent in a time; without it, as fast as possible.
+    /// The most that may be sent in a time; without it, the default.
     pub rate: Option<Rate>,
     /// The person who starts it, if known.
     pub by: Option<String>,
@@ -116,7 +129,7 @@ impl ReplayJob {
             queue,
             letters: plan.len(),
             results,
-            rate,
+            rate: Some(rate.unwrap_or_default()),
             by,
             note,
         };
@@ -180,65 +193,56 @@ impl ReplayJob {
     }
 
     /// Sends what is not finished, until `interrupted` is ready: then no chunk begins, and those under way
-    /// are finished. `on_chunk` is called with the counts of each chunk.
+    /// are finished. Of more than five dead letters it sends five first, and the others unless those fail. It stops
+    /// after ten failures in a row.
     ///
     /// # Errors
-    /// When the ledger or a dead letter cannot be read or written, or nothing of a chunk was
-    /// accepted. What was done is in the ledger.
+    /// When the ledger or a dead letter cannot be read or written, or deliveries fail. What was done is in the
+    /// ledger.
     pub async fn run(
         &mut self,
         sender: &ReplaySender,
         options: RunOptions,
         interrupted: impl Future<Output = ()> + Send,
-        on_chunk: impl Fn(ReplayCounts),
+        on_event: impl Fn(RunEvent) + Sync,
     ) -> anyhow::Result<ReplayCounts> {
-        let options = RunOptions { rate: options.rate.or(self.header.rate), ..options };
-        let interrupted = interrupted.boxed().shared();
-        let (mut done, mut failed) = (Vec::new(), None);
-        {
-            let stop = AtomicBool::new(false);
-            let (this, interruption) = (&*self, &interrupted);
-            let started =
-                stream::iter(self.schedule(options.rate)).then(|(number, at_ms)| async move {
-                    let wait_ms = at_ms.saturating_sub(Machine.now_ms());
-                    if wait_ms > 0 {
-                        Machine.sleep(wait_ms).await;
-                    }
-                    number
-                });
-            let chunks = started.take_until(interrupted.clone()).map(|number| async move {
-                Ok((number, this.run_chunk(number, sender, options, interruption).await?))
-            });
-            let mut chunks = until_failed(chunks, &stop).boxed();
-            while let Some(chunk) = chunks.next().await {
-                match chunk {
-                    Ok((number, entries)) => {
-                        on_chunk(ReplayCounts::of(&entries));
-                        done.push((number, entries));
-                    }
-                    Err(error) => {
-                        failed.get_or_insert(error);
-                    }
-                }
-            }
+        let ends = self.new_ends(options).await?;
+        let failures = Mutex::default();
+        let interrupted = interrupted.map(|()| Halt::Interrupted).boxed().shared();
+        if self.open_letters() > PROBED && (ends.is_some() || sender.answers_at_once()) {
+            let run = Run::new(&*self, sender, options, interrupted.clone(), &failures);
+            let probed = run.probe(ends.as_ref(), &on_event).await;
+            self.keep(probed)?;
         }
-        self.chunks.extend(done);
-        match failed {
-            Some(error) => Err(error),
-            None => self.finish().await,
-        }
+        let failing = match &ends {
+            Some(ends) => ends.failing().map(Halt::of_ends).boxed(),
+            None => pending().boxed(),
+        };
+        let halt = select(interrupted, failing).map(|halt| halt.factor_first().0);
+        let run = Run::new(&*self, sender, options, halt.boxed().shared(), &failures);
+        let rest = run.send_open(&on_event).await;
+        self.keep(rest)?;
+        self.finish().await
     }
 
-    /// The open chunks, and when each may start.
-    fn schedule(&self, rate: Option<Rate>) -> Vec<(u32, u64)> {
-        let begun_ms = Machine.now_ms();
-        let mut before = 0;
-        let start = |number| {
-            let wait_ms = rate.map_or(0, |rate| rate.wait_ms(before));
-            before += self.planned_of_chunk(number).len() as u64;
-            (number, begun_ms.saturating_add(wait_ms))
-        };
-        self.open_chunks().into_iter().map(start).collect()
+    /// The ends that come from now on, where they are recorded.
+    async fn new_ends(&self, options: RunOptions) -> anyhow::Result<Option<NewEnds>> {
+        if !self.header.results {
+            return Ok(None);
+        }
+        NewEnds::begin(&self.letters, &self.header.job, options.expects_set_aside).await.map(Some)
+    }
+
+    /// Keeps what a run has done, also if it has failed.
+    fn keep(&mut self, result: RunResult) -> anyhow::Result<()> {
+        self.chunks.extend(result.chunks);
+        result.failed.map_or(Ok(()), Err)
+    }
+
+    /// The number of dead letters that are not finished.
+    fn open_letters(&self) -> usize {
+        let finished = usize::try_from(self.counts().finished()).unwrap_or(usize::MAX);
+        self.plan.len().saturating_sub(finished)
     }
 
     /// The chunks with a dead letter that is not finished.
@@ -251,77 +255,17 @@ impl ReplayJob {
         open.map(|(number, _)| number).collect()
     }
 
+    /// The first chunk with enough open dead letters for a probe. One that was refused again and again must not
+    /// be all of it.
+    fn chunk_to_probe(&self) -> Option<u32> {
+        self.open_chunks().into_iter().find(|number| {
+            let finished = self.chunks.get(number).map_or(0, |of| ReplayCounts::of(of).finished());
+            self.planned_of_chunk(*number).len() as u64 >= finished + PROBED as u64
+        })
+    }
+
     fn planned_of_chunk(&self, number: u32) -> &[PlannedReplay] {
         self.plan.chunks(CHUNK).nth(number.saturating_sub(1) as usize).unwrap_or_default()
-    }
-
-    /// One chunk: read, written to the ledger, sent, written again.
-    async fn run_chunk(
-        &self,
-        number: u32,
-        sender: &ReplaySender,
-        options: RunOptions,
-        interrupted: &Interruption<'_>,
-    ) -> anyhow::Result<Vec<LedgerEntry>> {
-        let (job, container) = (&self.header.job, &self.letters.container);
-        let (planned, before) =
-            (self.planned_of_chunk(number), self.chunks.get(&number).map(Vec::as_slice));
-        let mut entries =
-            start_chunk(job, planned, before, options.skip_uncertain, Machine.now_ms());
-        let items = self.read_items(number, &mut entries).await?;
-        let key = self.letters.ledger_key(job, &number.to_string());
-        // Before sending: after a crash the ledger has to name what may have been sent.
-        container.put(&key, write_entries(&entries)).await?;
-        let results = send(sender, &items, options.rate, interrupted).await;
-        let problem = nothing_accepted(&results);
-        let not_sent = items.get(results.len()..).unwrap_or_default();
-        for item in not_sent {
-            restore(&mut entries, before, item.delivery);
-        }
-        for (item, result) in items.iter().zip(results) {
-            let entry = entries.iter_mut().find(|entry| entry.delivery == item.delivery);
-            entry.context("every item was made of an entry")?.apply(result);
-        }
-        container.put(&key, write_entries(&entries)).await?;
-        // Only after the ledger is written: a resume has to know what was refused.
-        if let Some(problem) = problem {
-            bail!("nothing of chunk {number} was accepted: {problem}; continue with --resume {job}")
-        }
-        Ok(entries)
-    }
-
-    /// The dead letters of a chunk that are to be sent; entries of missing ones become
-    /// [`ReplayState::Missing`].
-    async fn read_items(
-        &self,
-        number: u32,
-        entries: &mut [LedgerEntry],
-    ) -> anyhow::Result<Vec<ReplayItem>> {
-        let container = &self.letters.container;
-        let wanted = entries
-            .iter()
-            .zip(self.planned_of_chunk(number))
-            .filter(|(entry, _)| entry.state == ReplayState::Intent);
-        let reads = wanted.map(|(entry, planned)| async move {
-            let bytes = container.get(&planned.key).await?;
-            let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
-            let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
-            let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
-            let job = Some(&self.header.job).filter(|_| self.header.results);
-            let replay = job.and_then(|job| Replay::new(job, planned.letter));
-            anyhow::Ok(letter.map(|letter| ReplayItem { delivery: entry.delivery, letter, replay }))
-        });
-        let items: Vec<Option<ReplayItem>> =
-            stream::iter(reads.collect::<Vec<_>>()).buffered(CHUNK).try_collect().await?;
-        let items: Vec<ReplayItem> = items.into_iter().flatten().collect();
-        let found: HashSet<Uuid> = items.iter().map(|item| item.delivery).collect();
-        for entry in entries
-            .iter_mut()
-            .filter(|entry| entry.state == ReplayState::Intent && !found.contains(&entry.delivery))
-        {
-            entry.state = ReplayState::Missing;
-        }
-        Ok(items)
     }
 
     /// Writes all entries into one blob once every dead letter is finished.
@@ -334,108 +278,5 @@ impl ReplayJob {
             self.letters.container.put(&key, done).await?;
         }
         Ok(counts)
-    }
-}
-
-/// Makes the entry of a delivery that was not sent what it was `before`; without one it has none.
-fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, delivery: Uuid) {
-    let is_it = |entry: &LedgerEntry| entry.delivery == delivery;
-    match before.unwrap_or_default().iter().find(|entry| is_it(entry)) {
-        Some(before) => {
-            entries.iter_mut().filter(|entry| is_it(entry)).for_each(|it| *it = before.clone());
-        }
-        None => entries.retain(|entry| !is_it(entry)),
-    }
-}
-
-/// Sends the items of a chunk, no faster than the rate; fewer results than items where it was interrupted
-/// while it waited.
-async fn send(
-    sender: &ReplaySender,
-    items: &[ReplayItem],
-    rate: Option<Rate>,
-    interrupted: &Interruption<'_>,
-) -> Vec<SendResult> {
-    let Some(rate) = rate else { return sender.send(items).await };
-    let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
-    for burst in items.chunks(rate.burst(CHUNK)) {
-        let due_ms = begun_ms.saturating_add(rate.wait_ms(results.len() as u64));
-        let wait = Machine.sleep(due_ms.saturating_sub(Machine.now_ms()));
-        // The first is sent at once, so that every chunk that begins gets on.
-        if !results.is_empty()
-            && let Either::Right(_) = select(pin!(wait), interrupted.clone()).await
-        {
-            break;
-        }
-        results.extend(sender.send(burst).await);
-    }
-    results
-}
-
-impl LedgerEntry {
-    fn apply(&mut self, result: SendResult) {
-        self.at = moment::rfc3339(Machine.now_ms());
-        (self.state, self.problem) = match result {
-            SendResult::Sent => (ReplayState::Sent, None),
-            SendResult::Refused(problem) => (ReplayState::Refused, Some(problem)),
-            SendResult::Unfit(problem) => (ReplayState::Unfit, Some(problem)),
-            // What was sent without an answer is as unknown as after a crash.
-            SendResult::Uncertain(problem) => (ReplayState::Intent, Some(problem)),
-        };
-    }
-}
-
-/// Why nothing of a chunk was accepted although something could have been: the remaining chunks
-/// would fail in the same way.
-fn nothing_accepted(results: &[SendResult]) -> Option<String> {
-    let mut problem = None;
-    for result in results {
-        match result {
-            SendResult::Sent => return None,
-            SendResult::Refused(why) | SendResult::Uncertain(why) => {
-                _ = problem.get_or_insert_with(|| why.clone());
-            }
-            SendResult::Unfit(_) => {}
-        }
-    }
-    problem
-}
-
-/// The results of chunks, of which several run at once. None begins after one has failed; those
-/// under way are finished, so that their entries are written.
-fn until_failed<'a, T: 'a, F: Future<Output = anyhow::Result<T>> + 'a>(
-    chunks: impl Stream<Item = F> + 'a,
-    stop: &'a AtomicBool,
-) -> impl Stream<Item = anyhow::Result<T>> + 'a {
-    let run = move |chunk: F| async move {
-        // Asked again: another may have failed since this one was taken from the stream.
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let result = chunk.await;
-        stop.fetch_or(result.is_err(), Ordering::Relaxed);
-        Some(result)
-    };
-    let wanted = chunks.take_while(|_| ready(!stop.load(Ordering::Relaxed)));
-    wanted.map(run).buffer_unordered(CHUNKS_AT_ONCE).filter_map(ready)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn after_a_chunk_has_failed_none_begins() {
-        let (stop, begun) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-        let begun = &begun;
-        let chunk = |number| async move {
-            begun.lock().unwrap().push(number);
-            ensure!(number != 2, "it fails");
-            Ok(number)
-        };
-        let results: Vec<_> = until_failed(stream::iter(1..9).map(chunk), &stop).collect().await;
-        assert_eq!((results.len(), &begun.lock().unwrap()[..]), (2, &[1, 2][..]));
     }
 }

@@ -164,6 +164,14 @@ impl ReplaySender {
         Ok(Self(Transport::Http { http: Box::new(http), url }))
     }
 
+    /// True if a result is that of the destination, and not of a queue before it.
+    pub(crate) fn answers_at_once(&self) -> bool {
+        match &self.0 {
+            Transport::Http { .. } => true,
+            Transport::Queue { .. } => false,
+        }
+    }
+
     /// Sends items, at most a chunk of them; one result for each.
     pub(crate) async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
         match &self.0 {

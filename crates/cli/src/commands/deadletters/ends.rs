@@ -3,15 +3,12 @@
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
 use deadletters::replay::ReplayJob;
-use deadletters::replay::ends::EndCounts;
+use deadletters::replay::ends::{EndCounts, LOOK_EVERY_MS};
 use delivery::ports::Clock as _;
-use delivery::time::duration::{SECOND_MS, format_ms};
+use delivery::time::duration::format_ms;
 
 use crate::output::{note, out};
 use crate::{progress, text};
-
-/// How often the ends are looked for.
-const EVERY_MS: u64 = SECOND_MS;
 
 /// Waits until everything that was sent has ended, at most this long, and reports it. True if all was delivered.
 pub(super) async fn wait(
@@ -39,7 +36,7 @@ pub(super) async fn wait(
         if counts.under_way == 0 || Machine.now_ms() >= until_ms {
             break counts;
         }
-        Machine.sleep(EVERY_MS).await;
+        Machine.sleep(LOOK_EVERY_MS).await;
     };
     bar.finish_and_clear();
     out(&report(&ended))?;

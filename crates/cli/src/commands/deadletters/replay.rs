@@ -1,69 +1,65 @@
 //! `lastmile deadletters replay`: sends dead letters again, after counting them exactly.
 
-use std::future::pending;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use anyhow::bail;
 use deadletters::filter::Filter;
-use deadletters::ledger::{ReplayCounts, is_job_name};
-use deadletters::replay::sender::{ReplaySender, ReplayTarget};
+use deadletters::ledger::is_job_name;
+use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
 use deadletters::{DeadLetters, Rate};
 use delivery::address::http_url;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
-use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::time::brief;
 use url::Url;
 
-use super::ends;
+use super::rate_used::RateUsed;
 use super::search::Search;
 use super::selection::{ContainerArgs, take_each};
-use super::until_quiet;
+use super::sending::send;
+use super::{resume, until_quiet};
 use crate::commands::destinations::stopped;
-use crate::confirm::{is_confirmed, may_proceed};
+use crate::confirm::may_proceed;
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
-use crate::interrupt;
 use crate::output::{note, out};
 use crate::replay_sender::{ReplayQueueArgs, ReplayQueues};
-use crate::this_machine::{is_here, user};
+use crate::text;
+use crate::this_machine::user;
 use crate::unreadable_ledger::{not_shown, refusal};
-use crate::{progress, text};
-
-/// The most uncertain chunks that are listed by number.
-const LISTED_CHUNKS_MAX: usize = 20;
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    pub(super) container: ContainerArgs,
     /// These dead letters: ids, beginnings of ids, keys, or ids of events; without any, all that
     /// match the filters
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
-    filter: FilterArgs,
+    pub(super) filter: FilterArgs,
     /// Count them, and send nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
-    /// The most to send in a second or minute, as in 50/s or 600/m; a resume keeps the rate of the job
+    /// The most to send in a second or minute, as in 50/s or 600/m. By default maxPerSecond of the destinations, as
+    /// far as --stack finds it, and 50/s for others. A resume keeps the rate of the job
     #[arg(long, value_name = "N/s")]
-    rate: Option<Rate>,
+    pub(super) rate: Option<Rate>,
     /// Post the events to this URL instead; --resume needs it again if it has a user or a query
     #[arg(long, alias = "to", value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
-    to_url: Option<Url>,
+    pub(super) to_url: Option<Url>,
     /// Publish the events to this topic instead, for all its subscriptions
     #[arg(long, value_name = "NS/TOPIC")]
     to_topic: Option<TopicName>,
     #[command(flatten)]
-    queues: ReplayQueueArgs,
+    pub(super) queues: ReplayQueueArgs,
     /// The name of the job; by default the time it starts
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     pub(super) name: Option<String>,
@@ -75,10 +71,10 @@ pub(super) struct Arguments {
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
     #[arg(long, requires = "resume")]
-    skip_uncertain: bool,
+    pub(super) skip_uncertain: bool,
     /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
-    wait: Option<u64>,
+    pub(super) wait: Option<u64>,
     /// Repeat until no dead letter has come for this long, as in 12m: functions know of a pause for some minutes after
     /// its end
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
@@ -110,7 +106,7 @@ pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     match arguments.resume.clone() {
-        Some(job) => resume(&letters, &job, arguments).await,
+        Some(job) => resume::run(&letters, &job, arguments).await,
         None => start(letters, arguments).await,
     }
 }
@@ -119,7 +115,7 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     if let Some(quiet_ms) = arguments.until_quiet {
         return until_quiet::run(letters, arguments, quiet_ms).await;
     }
-    match round(letters, arguments).await? {
+    match round(letters, arguments, None).await? {
         Round::Nothing(code) => Ok(code),
         Round::Declined => Ok(ExitCode::FAILURE),
         Round::Sent { is_done: true, .. } => Ok(ExitCode::SUCCESS),
@@ -127,8 +123,12 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     }
 }
 
-/// Finds, counts and sends dead letters once.
-pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Round> {
+/// Finds, counts and sends dead letters once: all that match, or of these new ones.
+pub(super) async fn round(
+    letters: DeadLetters,
+    arguments: Arguments,
+    new: Option<&[StoredDeadLetter]>,
+) -> anyhow::Result<Round> {
     let target = match (arguments.to_url, arguments.to_topic) {
         (Some(url), _) => ReplayTarget::Url(url),
         (None, Some(topic)) => ReplayTarget::Topic(topic),
@@ -144,7 +144,10 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
     let search = Search::start(letters);
     let letters = &search.letters;
     let filter = letters.with_states(arguments.filter.filter()?).await?;
-    let (mut plan, mut left_out) = plan(letters, &arguments.ids, &filter, &target).await?;
+    let (mut plan, mut left_out) = match new {
+        Some(new) => (plan_of(new, &filter, &target), Vec::new()),
+        None => plan(letters, &arguments.ids, &filter, &target).await?,
+    };
     if let (ReplayTarget::Subscription, Some(stack)) = (&target, arguments.container.stack()) {
         let stopped = leave_out_stopped(stack, &mut plan).await?;
         if let (Some(first), true) = (stopped.first(), arguments.until_quiet.is_some()) {
@@ -169,6 +172,8 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
         Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
         Err(problem) => note(format_args!("{problem:#}")),
     }
+    let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;
+    note(&rate);
     if arguments.dry_run {
         search.finish(plan.len());
         return Ok(Round::Sent { is_done: true, are_all_back: false });
@@ -182,10 +187,13 @@ pub(super) async fn round(letters: DeadLetters, arguments: Arguments) -> anyhow:
     let results = are_recorded(&queues, &target, queue.as_ref(), letters, &plan).await?;
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
     let queue = queue.map(String::from);
-    let (rate, by, note) = (arguments.rate, user(), arguments.note);
+    let (rate, by, note) = (Some(rate.rate), user(), arguments.note);
     let new = NewJob { job, target, queue, results, rate, by, note };
     let job = ReplayJob::start(letters, new, plan).await?;
-    let is_done = send(letters, job, &sender, RunOptions::default(), arguments.wait).await?;
+    let expects_set_aside = arguments.until_quiet.is_some();
+    let options = RunOptions { expects_set_aside, ..RunOptions::default() };
+    let place = arguments.container.options();
+    let is_done = send(letters, job, &sender, options, arguments.wait, &place).await?;
     Ok(Round::Sent { is_done, are_all_back })
 }
 
@@ -258,86 +266,11 @@ async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result
     Ok(lines)
 }
 
-async fn resume(
-    letters: &DeadLetters,
-    job: &str,
-    arguments: Arguments,
-) -> anyhow::Result<ExitCode> {
-    let replay = ReplayJob::resume(letters, job).await?;
-    let (counts, uncertain) = (replay.counts(), replay.uncertain());
-    let all = replay.header.letters as u64;
-    out(&format!(
-        "job {job} of {}: {} of {} are finished, {} to go\n",
-        text::seconds(&replay.header.at),
-        text::grouped(counts.finished()),
-        text::dead_letters(all),
-        text::grouped(all.saturating_sub(counts.finished()))
-    ))?;
-    if !uncertain.is_empty() {
-        out(&describe_uncertain(&uncertain, arguments.skip_uncertain))?;
-    }
-    if arguments.dry_run || counts.finished() == all {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let is_given = arguments.to_url.is_some();
-    let target = ReplayTarget::resumed(&replay.header.to, arguments.to_url).map_err(usage_error)?;
-    if !may_proceed(arguments.yes, "continue the job?")? {
-        return Ok(ExitCode::FAILURE);
-    }
-    let in_ledger = replay.header.queue.as_deref();
-    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
-    let queue = queues.for_target(&target, in_ledger)?;
-    let only_in_ledger = match (&target, &queue) {
-        (ReplayTarget::Url(url), _) if !is_given => Some(("--to-url", url)),
-        (_, Some(queue)) if queues.is_default() && !is_here(queue) => Some(("--queue-url", queue)),
-        _ => None,
-    };
-    if let Some((option, address)) = only_in_ledger
-        && !is_trusted(job, option, address)?
-    {
-        return Ok(ExitCode::FAILURE);
-    }
-    note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
-    let (sender, _) = queues.sender(&target, in_ledger).await?;
-    let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
-    let options = RunOptions { rate, skip_uncertain };
-    match send(letters, replay, &sender, options, arguments.wait).await? {
-        true => Ok(ExitCode::SUCCESS),
-        false => Ok(ExitCode::from(super::FAILED)),
-    }
-}
-
-/// Asks about an address that only the ledger of a job names. Who can write to the container can
-/// change a ledger, and `--yes` is given before anybody has seen the address.
-///
-/// # Errors
-/// When nobody can be asked.
-fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
-    let shown = display(address);
-    is_confirmed(
-        &format!("the ledger of the job names the address {shown}: send the events there?"),
-        &format!(
-            "nothing was sent, since only the ledger of the job {job} names the address {shown}: confirm it with \
-             {option} {shown}"
-        ),
-    )
-}
-
-/// Which chunks are uncertain, and whether they are sent again.
-fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
-    let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
-    let mut numbers: Vec<String> =
-        uncertain.iter().map(|(number, _)| number.to_string()).take(LISTED_CHUNKS_MAX).collect();
-    if uncertain.len() > LISTED_CHUNKS_MAX {
-        numbers.push("…".to_owned());
-    }
-    let what = if skip { "skipped" } else { "sent again, with the same delivery ids" };
-    format!(
-        "{}: {}; their {} may have been sent and are {what}\n",
-        text::counted(uncertain.len() as u64, "uncertain chunk"),
-        numbers.join(" "),
-        text::dead_letters(count)
-    )
+fn plan_of(letters: &[StoredDeadLetter], filter: &Filter, target: &ReplayTarget) -> ReplayPlan {
+    let mut plan = ReplayPlan::default();
+    let matching = letters.iter().filter(|letter| filter.matches(letter));
+    matching.for_each(|letter| plan.add(letter, target));
+    plan
 }
 
 /// What would be sent where, and how much of it was sent before.
@@ -374,64 +307,4 @@ fn report_without_subscription(plan: &ReplayPlan) {
             "skipped: {count} with a subscriber's answer that is no event; --to-url sends them elsewhere"
         ));
     }
-}
-
-/// Runs a job. True if it has sent everything, and all of it was delivered where that is waited for.
-async fn send(
-    letters: &DeadLetters,
-    mut job: ReplayJob,
-    sender: &ReplaySender,
-    options: RunOptions,
-    wait_ms: Option<u64>,
-) -> anyhow::Result<bool> {
-    let name = job.header.job.clone();
-    let all = job.header.letters as u64;
-    let bar = progress::bar(all.saturating_sub(job.counts().finished()), "dead letters");
-    note(format_args!("job {name}"));
-    let began_ms = Machine.now_ms();
-    let on_chunk =
-        |counts: ReplayCounts| bar.inc(counts.finished() + counts.refused + counts.uncertain);
-    let ran = job.run(sender, options, interrupted(), on_chunk).await;
-    bar.finish_and_clear();
-    // Before the error, if there is one: what was sent has been sent.
-    out(&report(&name, &job.counts(), all))?;
-    let took_ms = Machine.now_ms().saturating_sub(began_ms);
-    note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));
-    let is_done = ran?.finished() == all;
-    if let Some(wait_ms) = wait_ms.filter(|_| is_done) {
-        return ends::wait(letters, &job, wait_ms).await;
-    }
-    Ok(is_done)
-}
-
-/// Waits for Ctrl-C, and says what it does.
-async fn interrupted() {
-    // A process that cannot be asked to stop sends everything.
-    if interrupt::requested().await.is_err() {
-        return pending().await;
-    }
-    note("stopping after what is under way");
-}
-
-fn report(job: &str, counts: &ReplayCounts, all: u64) -> String {
-    let mut lines = format!(
-        "{} of {} sent by the job {job}\n",
-        text::grouped(counts.sent),
-        text::dead_letters(all)
-    );
-    let others = [
-        (counts.unfit, "cannot be sent to this target".to_owned()),
-        (counts.gone, "no longer exist".to_owned()),
-        (counts.skipped, "were uncertain and skipped".to_owned()),
-        (counts.refused, format!("were refused: --resume {job} tries again")),
-        (counts.uncertain, format!("are uncertain: --resume {job} continues")),
-        (
-            all.saturating_sub(counts.finished() + counts.refused + counts.uncertain),
-            format!("were not sent yet: lastmile deadletters replay --resume {job} continues"),
-        ),
-    ];
-    for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
-        lines.push_str(&format!("{} {what}\n", text::grouped(*count)));
-    }
-    lines
 }

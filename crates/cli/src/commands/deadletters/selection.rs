@@ -1,19 +1,19 @@
 //! The options that the verbs share: the container, and which of its dead letters.
 
 use deadletters::DeadLetters;
-use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
+use deadletters::container::LOCAL_CONTAINER;
 use deadletters::filter::Filter;
 use deadletters::state::LetterState;
 use delivery::deadletter::stored::StoredDeadLetter;
 use futures::stream::TryStreamExt as _;
 
 use super::search::Search;
-use crate::files::usage_error;
+use crate::container;
 use crate::filter_args::FilterArgs;
 use crate::output::{Output, note};
 use crate::stack::Stack;
+use crate::{shell, text};
 use crate::unreadable_ledger::not_shown;
-use crate::{shell, store, summary_cache, text};
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,7 +34,7 @@ impl ContainerArgs {
     }
 
     /// The options as they were given, for a printed command that reads the same container.
-    fn options(&self) -> String {
+    pub(super) fn options(&self) -> String {
         let options =
             [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
         let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -47,18 +47,7 @@ impl ContainerArgs {
             (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
             (None, None) => LOCAL_CONTAINER.to_owned(),
         };
-        let Some(bucket) = address.strip_prefix("s3://") else {
-            let folder = DeadLetterContainer::folder(&address);
-            return Ok(DeadLetters::new(folder.map_err(|error| usage_error(error.to_string()))?));
-        };
-        let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-        let cache = summary_cache::folder(|name| std::env::var_os(name))?;
-        let container = DeadLetterContainer::bucket(store::client().await, bucket);
-        let letters = DeadLetters::new(container);
-        Ok(match cache {
-            Some(folder) => letters.with_cache_in(&folder),
-            None => letters,
-        })
+        container::at(&address).await
     }
 }
 

@@ -9,9 +9,11 @@ use adapters::machine::Machine;
 use anyhow::bail;
 use deadletters::DeadLetters;
 use deadletters::replay::job_name;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
 
+use super::new_letters::NewLetters;
 use super::replay::{Arguments, Round, round};
 use crate::interrupt;
 use crate::output::note;
@@ -34,11 +36,19 @@ pub(super) async fn run(
     let begun_ms = Machine.now_ms();
     // When the last dead letter was sent, and when the last that had not been sent before.
     let (mut last_ms, mut last_new_ms, mut jobs) = (begun_ms, begun_ms, 0_u64);
+    let filter = arguments.filter.clone().filter()?;
+    let mut new_letters = NewLetters::after_now(letters.clone(), filter, None).await?;
+    // The first round reads all that match, each other one only what is new.
+    let mut new: Option<Vec<StoredDeadLetter>> = None;
     loop {
         let mut of_round = arguments.clone();
         of_round.yes |= jobs > 0;
         of_round.name = Some(format!("{name}-{}", jobs + 1));
-        let sent = match round(letters.clone(), of_round).await? {
+        let round = match new.as_deref() {
+            Some([]) => Round::Nothing(ExitCode::SUCCESS),
+            new => round(letters.clone(), of_round, new).await?,
+        };
+        let sent = match round {
             Round::Nothing(..) => None,
             Round::Declined => return Ok(ExitCode::FAILURE),
             Round::Sent { is_done: false, .. } => return Ok(ExitCode::from(super::FAILED)),
@@ -65,6 +75,7 @@ pub(super) async fn run(
                 return Ok(ExitCode::from(super::FAILED));
             }
         }
+        new = Some(new_letters.next().await?);
     }
     let (quiet, jobs) = (text::duration(quiet_ms), text::counted(jobs, "job"));
     note(format_args!("no dead letter has come for {quiet}; {jobs} sent what there was"));

@@ -12,6 +12,7 @@ mod account;
 mod destinations;
 mod functions;
 mod item;
+mod left_behind;
 mod mappings;
 mod permissions;
 mod queues;
@@ -96,7 +97,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Looks at everything that can be looked at without sending anything.
 async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
-    let mut items = vec![outputs(stack)];
+    let (catalogue, of_subscriptions) = subscriptions::examine(stack).await?;
+    // First: these events wait for a person.
+    let mut items = left_behind::examine(stack, catalogue.as_ref()).await;
+    items.push(outputs(stack));
     items.extend(concurrency(stack));
     items.extend(account::examine(&aws, stack).await);
     let (functions, found) = functions::examine(&aws, stack).await;
@@ -105,8 +109,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     items.extend(found);
     items.extend(mappings::examine(&aws, stack, &queues).await);
     items.extend(permissions::examine(&aws, stack, &functions, &queues).await);
-    let (catalogue, found) = subscriptions::examine(stack).await?;
-    items.extend(found);
+    items.extend(of_subscriptions);
     items.extend(secrets::examine(&aws, stack, &functions, catalogue.as_ref()).await);
     items.push(destinations::examine(&stack.name).await);
     Ok((Report { items }, catalogue))

@@ -12,7 +12,6 @@ use adapters::machine::Machine;
 use adapters::queues::text_attribute;
 use anyhow::Context as _;
 use deadletters::DeadLetters;
-use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::stored::{Failure, StoredDeadLetter, read};
 use delivery::delivery::replay::{Replay, ReplayOutcome, StoredReplayEnd};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery, Origin};
@@ -29,7 +28,7 @@ use super::item::Item;
 use crate::commands::explain::elements;
 use crate::commands::try_out::sample_for;
 use crate::stack::{self, Stack};
-use crate::{store, text};
+use crate::{container, text};
 
 /// How often the end is looked for.
 const EVERY_MS: u64 = SECOND_MS;
@@ -54,10 +53,7 @@ pub(super) async fn sent(
     let event = event(catalogue, subscription)?;
     let delivery = delivery(event, subscription, now_ms)?;
     send(stack, &delivery).await?;
-    let container = stack.dead_letter_container()?;
-    let bucket = container.trim_start_matches("s3://").parse().map_err(anyhow::Error::msg)?;
-    let bucket = DeadLetterContainer::bucket(store::client().await, bucket);
-    let letters = DeadLetters::new(bucket);
+    let letters = container::of_stack(stack).await?;
     let replay = delivery.replay.as_ref().context("a delivery of doctor is a replay")?;
     let Some(end) = end(&letters, replay, now_ms + wait_seconds * SECOND_MS).await? else {
         let message = format!(

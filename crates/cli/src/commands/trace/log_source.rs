@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
+use delivery::shell::quoted;
 
 use super::Range;
 #[cfg(feature = "aws")]
 use super::stack_log::StackLog;
 use crate::dev_log;
-use crate::shell;
 use crate::stack::Stack;
 use crate::text;
 use crate::trace::Wanted;
@@ -142,9 +142,5 @@ impl LogSource {
 
 /// An option after a command, for a shell.
 fn option(name: &str, value: &str) -> String {
-    let is_word = |char: char| char.is_ascii_alphanumeric() || "._-/".contains(char);
-    match value.chars().all(is_word) {
-        true => format!(" --{name} {value}"),
-        false => format!(" --{name} {}", shell::quoted(value)),
-    }
+    format!(" --{name} {}", quoted(value))
 }

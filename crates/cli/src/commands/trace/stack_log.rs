@@ -9,7 +9,6 @@ use aws_sdk_cloudwatchlogs::Client;
 use aws_sdk_cloudwatchlogs::operation::get_query_results::GetQueryResultsOutput;
 use aws_sdk_cloudwatchlogs::types::{QueryStatus, ResultField};
 use deadletters::DeadLetters;
-use deadletters::container::DeadLetterContainer;
 use delivery::ports::Clock as _;
 use delivery::time::duration::{DAY_MS, SECOND_MS};
 
@@ -21,7 +20,7 @@ use crate::output::note;
 use crate::stack::{self, Stack};
 use crate::trace::Wanted;
 use crate::trace::scan::{LogGroup, Scan};
-use crate::{progress, store};
+use crate::{container, progress};
 
 /// The outputs that name the log groups. That of the ingress has no lines about deliveries.
 const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"];
@@ -134,12 +133,8 @@ impl StackLog {
 
     /// The dead letters of the stack, and the name of their container in log lines.
     pub(super) async fn letters(&self) -> anyhow::Result<(DeadLetters, String)> {
-        let address = self.stack.dead_letter_container()?;
-        let container = address.strip_prefix("s3://").unwrap_or(&address);
-        let container = container.parse().map_err(anyhow::Error::msg)?;
         let bucket = self.stack.output("DeadLetterBucketName")?.to_owned();
-        let container = DeadLetterContainer::bucket(store::client().await, container);
-        Ok((DeadLetters::new(container), bucket))
+        Ok((container::of_stack(&self.stack).await?, bucket))
     }
 }
 

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use adapters::http::AGENT;
 use delivery::request::Request;
 use delivery::request::signer::Signer;
+use delivery::shell::quoted;
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
-use crate::shell::{option, quoted, typed, with_body};
+use crate::shell::{option, typed, with_body};
 use crate::shown_exchange::is_shown;
 
 /// curl asks whether a longer body is wanted, which the sender never does.

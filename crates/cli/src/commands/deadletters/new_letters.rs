@@ -1,0 +1,88 @@
+//! Dead letters that are stored while a command runs. Those that were there before are listed again, and not read.
+
+use std::collections::HashSet;
+
+use adapters::machine::Machine;
+use deadletters::DeadLetters;
+use deadletters::filter::Filter;
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::ports::Clock as _;
+
+/// The dead letters of a container that match and were not there before.
+pub(super) struct NewLetters {
+    letters: DeadLetters,
+    filter: Filter,
+    recent_ms: Option<u64>,
+    /// The keys of blobs that were there or were read.
+    seen: HashSet<String>,
+    looked_ms: u64,
+}
+
+impl NewLetters {
+    /// All that is there now is not new. With a time, only dead letters are listed that were decided at most so long
+    /// before a look: one that storage refused for longer is not found.
+    pub(super) async fn after_now(
+        letters: DeadLetters,
+        filter: Filter,
+        recent_ms: Option<u64>,
+    ) -> anyhow::Result<Self> {
+        let (looked_ms, seen) = (Machine.now_ms(), HashSet::new());
+        let mut new = Self { letters, filter, recent_ms, seen, looked_ms };
+        new.seen = new.letters.keys(&new.listed()).await?;
+        Ok(new)
+    }
+
+    /// Reads the dead letters that have come since the last call, oldest first.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        let listed = self.listed();
+        self.looked_ms = Machine.now_ms();
+        let mut new = self.letters.unseen(&listed, &mut self.seen).await?;
+        let mut ids = HashSet::new();
+        new.retain(|letter| self.filter.matches(letter) && ids.insert(letter.id));
+        Ok(new)
+    }
+
+    /// Restricts the folders; the filter itself decides what in them matches.
+    fn listed(&self) -> Filter {
+        let recent = self.recent_ms.map(|recent_ms| self.looked_ms.saturating_sub(recent_ms));
+        // `None` is less than any time, so the later limit holds.
+        Filter { since_ms: self.filter.since_ms.max(recent), ..self.filter.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deadletters::container::DeadLetterContainer;
+    use delivery::time::moment::{hour_folder, rfc3339};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_comes_is_read_and_only_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |number: u128| {
+            let (id, now_ms) = (uuid::Uuid::from_u128(number), Machine.now_ms());
+            let at = rfc3339(now_ms);
+            let about = format!(
+                r#"{{"deadletterid":"{id}","deadletterreasoncode":"Paused","publishutc":"{at}"}}"#
+            );
+            let key = format!("shop/orders/billing/{}/{id}.json", hour_folder(now_ms));
+            let path = folder.path().join(key);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!(r#"{{"event":{{}},"deadletterProperties":{about}}}"#))
+                .unwrap();
+            id
+        };
+        write(1);
+        let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+        let letters = DeadLetters::new(container.clone());
+        let mut new = NewLetters::after_now(letters, Filter::default(), None).await.unwrap();
+        let listing = container.requests();
+        assert_eq!(new.next().await.unwrap(), []);
+        let second = write(2);
+        let ids: Vec<_> = new.next().await.unwrap().iter().map(|letter| letter.id).collect();
+        assert_eq!(ids, [second]);
+        assert_eq!(new.next().await.unwrap(), []);
+        assert_eq!(container.requests(), 4 * listing + 1);
+    }
+}

@@ -1,0 +1,107 @@
+//! `lastmile deadletters replay --resume`: continues a job that was interrupted or has stopped.
+
+use std::process::ExitCode;
+
+use deadletters::DeadLetters;
+use deadletters::replay::sender::ReplayTarget;
+use deadletters::replay::{ReplayJob, RunOptions};
+use delivery::subscription::display;
+use url::Url;
+
+use super::rate_used::RateUsed;
+use super::replay::Arguments;
+use super::sending::send;
+use crate::confirm::{is_confirmed, may_proceed};
+use crate::files::usage_error;
+use crate::output::{note, out};
+use crate::text;
+use crate::this_machine::is_here;
+
+/// The most uncertain chunks that are listed by number.
+const LISTED_CHUNKS_MAX: usize = 20;
+
+/// Continues a job.
+pub(super) async fn run(
+    letters: &DeadLetters,
+    job: &str,
+    arguments: Arguments,
+) -> anyhow::Result<ExitCode> {
+    let replay = ReplayJob::resume(letters, job).await?;
+    let (counts, uncertain) = (replay.counts(), replay.uncertain());
+    let all = replay.header.letters as u64;
+    out(&format!(
+        "job {job} of {}: {} of {} are finished, {} to go\n",
+        text::seconds(&replay.header.at),
+        text::grouped(counts.finished()),
+        text::dead_letters(all),
+        text::grouped(all.saturating_sub(counts.finished()))
+    ))?;
+    if !uncertain.is_empty() {
+        out(&describe_uncertain(&uncertain, arguments.skip_uncertain))?;
+    }
+    if arguments.dry_run || counts.finished() == all {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_given = arguments.to_url.is_some();
+    let target = ReplayTarget::resumed(&replay.header.to, arguments.to_url).map_err(usage_error)?;
+    if !may_proceed(arguments.yes, "continue the job?")? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let in_ledger = replay.header.queue.as_deref();
+    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let queue = queues.for_target(&target, in_ledger)?;
+    let only_in_ledger = match (&target, &queue) {
+        (ReplayTarget::Url(url), _) if !is_given => Some(("--to-url", url)),
+        (_, Some(queue)) if queues.is_default() && !is_here(queue) => Some(("--queue-url", queue)),
+        _ => None,
+    };
+    if let Some((option, address)) = only_in_ledger
+        && !is_trusted(job, option, address)?
+    {
+        return Ok(ExitCode::FAILURE);
+    }
+    note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
+    let (sender, _) = queues.sender(&target, in_ledger).await?;
+    let rate = RateUsed::of_job(arguments.rate, &replay.header);
+    note(&rate);
+    let skip_uncertain = arguments.skip_uncertain;
+    let options = RunOptions { rate: Some(rate.rate), skip_uncertain, ..RunOptions::default() };
+    let place = arguments.container.options();
+    match send(letters, replay, &sender, options, arguments.wait, &place).await? {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::from(super::FAILED)),
+    }
+}
+
+/// Asks about an address that only the ledger of a job names. Who can write to the container can
+/// change a ledger, and `--yes` is given before anybody has seen the address.
+///
+/// # Errors
+/// When nobody can be asked.
+fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
+    let shown = display(address);
+    is_confirmed(
+        &format!("the ledger of the job names the address {shown}: send the events there?"),
+        &format!(
+            "nothing was sent, since only the ledger of the job {job} names the address {shown}: confirm it with \
+             {option} {shown}"
+        ),
+    )
+}
+
+/// Which chunks are uncertain, and whether they are sent again.
+fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
+    let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
+    let mut numbers: Vec<String> =
+        uncertain.iter().map(|(number, _)| number.to_string()).take(LISTED_CHUNKS_MAX).collect();
+    if uncertain.len() > LISTED_CHUNKS_MAX {
+        numbers.push("…".to_owned());
+    }
+    let what = if skip { "skipped" } else { "sent again, with the same delivery ids" };
+    format!(
+        "{}: {}; their {} may have been sent and are {what}\n",
+        text::counted(uncertain.len() as u64, "uncertain chunk"),
+        numbers.join(" "),
+        text::dead_letters(count)
+    )
+}

@@ -1,0 +1,83 @@
+//! Sends what a job has left to send, and reports it.
+
+use std::future::pending;
+
+use adapters::machine::Machine;
+use deadletters::DeadLetters;
+use deadletters::ledger::ReplayCounts;
+use deadletters::replay::sender::ReplaySender;
+use deadletters::replay::{PROBED, ReplayJob, RunEvent, RunOptions};
+use delivery::ports::Clock as _;
+
+use super::ends;
+use crate::output::{note, out};
+use crate::{interrupt, progress, text};
+
+/// Runs a job of the container that these options name. True if it has sent everything, and all of it was delivered
+/// where that is waited for.
+pub(super) async fn send(
+    letters: &DeadLetters,
+    mut job: ReplayJob,
+    sender: &ReplaySender,
+    options: RunOptions,
+    wait_ms: Option<u64>,
+    place: &str,
+) -> anyhow::Result<bool> {
+    let name = job.header.job.clone();
+    let all = job.header.letters as u64;
+    let bar = progress::bar(all.saturating_sub(job.counts().finished()), "dead letters");
+    note(format_args!("job {name}"));
+    let began_ms = Machine.now_ms();
+    let on_event = |event| match event {
+        RunEvent::Probing => note(format_args!("{PROBED} first; the others unless these fail")),
+        RunEvent::NoneEnded { waited_ms } => {
+            let waited = text::duration(waited_ms);
+            note(format_args!("none of these has ended within {waited}: sending the others"));
+        }
+        RunEvent::Chunk(counts) => bar.inc(counts.finished() + counts.refused + counts.uncertain),
+    };
+    let ran = job.run(sender, options, interrupted(), on_event).await;
+    bar.finish_and_clear();
+    // Before the error, if there is one: what was sent has been sent.
+    let resume = format!("lastmile deadletters replay{place} --resume {name}");
+    out(&report(&name, &job.counts(), all, &resume))?;
+    let took_ms = Machine.now_ms().saturating_sub(began_ms);
+    note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));
+    let is_done = ran?.finished() == all;
+    if let Some(wait_ms) = wait_ms.filter(|_| is_done) {
+        return ends::wait(letters, &job, wait_ms).await;
+    }
+    Ok(is_done)
+}
+
+/// Waits for Ctrl-C, and says what it does.
+async fn interrupted() {
+    // A process that cannot be asked to stop sends everything.
+    if interrupt::requested().await.is_err() {
+        return pending().await;
+    }
+    note("stopping after what is under way");
+}
+
+fn report(job: &str, counts: &ReplayCounts, all: u64, resume: &str) -> String {
+    let mut lines = format!(
+        "{} of {} sent by the job {job}\n",
+        text::grouped(counts.sent),
+        text::dead_letters(all)
+    );
+    let others = [
+        (counts.unfit, "cannot be sent to this target".to_owned()),
+        (counts.gone, "no longer exist".to_owned()),
+        (counts.skipped, "were uncertain and skipped".to_owned()),
+        (counts.refused, format!("were refused: {resume} tries again")),
+        (counts.uncertain, format!("are uncertain: {resume} continues")),
+        (
+            all.saturating_sub(counts.finished() + counts.refused + counts.uncertain),
+            format!("were not sent yet: {resume} continues"),
+        ),
+    ];
+    for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
+        lines.push_str(&format!("{} {what}\n", text::grouped(*count)));
+    }
+    lines
+}

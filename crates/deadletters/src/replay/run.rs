@@ -1,0 +1,353 @@
+//! One run of a job: its open chunks, each written to the ledger before it is sent and again after.
+//!
+//! Separate from [`ReplayJob`], which is what the ledger has.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use adapters::machine::Machine;
+use anyhow::Context as _;
+use delivery::deadletter::stored::read;
+use delivery::delivery::replay::Replay;
+use delivery::ports::Clock as _;
+use delivery::time::moment;
+use futures::future::{BoxFuture, Either, Shared, ready, select};
+use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
+use uuid::Uuid;
+
+use super::failures::{PROBED, SendFailures};
+use super::new_ends::{NewEnds, ProbeResult};
+use super::sender::{ReplayItem, ReplaySender, SendResult};
+use super::{ReplayJob, RunEvent, RunOptions};
+use crate::ledger::{
+    CHUNK, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk, write_entries,
+};
+use crate::rate::Rate;
+
+/// Chunks under way at a time: so many may be uncertain after a crash.
+const CHUNKS_AT_ONCE: usize = 4;
+
+/// The reason to begin no more chunks.
+#[derive(Debug, Clone)]
+pub(super) enum Halt {
+    /// A person has interrupted the job.
+    Interrupted,
+    /// Its deliveries fail, or that cannot be found out; for people.
+    Stopped(String),
+}
+
+impl Halt {
+    /// Stops for what the ends of deliveries show, or since they cannot be read.
+    pub(super) fn of_ends(failing: anyhow::Result<String>) -> Self {
+        Self::Stopped(failing.unwrap_or_else(|error| format!("{error:#}")))
+    }
+}
+
+/// Ready once no more chunks may begin.
+pub(super) type HaltSignal<'a> = Shared<BoxFuture<'a, Halt>>;
+
+/// Sends the open chunks of a job until there is a halt.
+pub(super) struct Run<'a, 'h> {
+    job: &'a ReplayJob,
+    sender: &'a ReplaySender,
+    rate: Rate,
+    skip_uncertain: bool,
+    halt: HaltSignal<'h>,
+    failures: &'a Mutex<SendFailures>,
+}
+
+/// A chunk after its dead letters were sent.
+pub(super) struct SentChunk {
+    pub(super) number: u32,
+    pub(super) entries: Vec<LedgerEntry>,
+    /// The dead letters that were accepted now.
+    pub(super) sent: Vec<Uuid>,
+    /// The reason to stop the run, for people.
+    pub(super) stop: Option<String>,
+}
+
+/// The chunks that a run has sent, and the error that ended it early.
+#[derive(Default)]
+pub(super) struct RunResult {
+    pub(super) chunks: Vec<(u32, Vec<LedgerEntry>)>,
+    pub(super) failed: Option<anyhow::Error>,
+}
+
+impl<'a, 'h> Run<'a, 'h> {
+    pub(super) fn new(
+        job: &'a ReplayJob,
+        sender: &'a ReplaySender,
+        options: RunOptions,
+        halt: HaltSignal<'h>,
+        failures: &'a Mutex<SendFailures>,
+    ) -> Self {
+        let rate = options.rate.or(job.header.rate).unwrap_or_default();
+        let skip_uncertain = options.skip_uncertain;
+        Self { job, sender, rate, skip_uncertain, halt, failures }
+    }
+
+    /// Sends what is open, until there is a halt: then no chunk begins, and those under way are finished.
+    pub(super) async fn send_open(&self, on_event: &impl Fn(RunEvent)) -> RunResult {
+        let mut result = RunResult::default();
+        let stop = AtomicBool::new(false);
+        let started = stream::iter(self.schedule()).then(|(number, at_ms)| async move {
+            Machine.sleep(at_ms.saturating_sub(Machine.now_ms())).await;
+            number
+        });
+        let chunks = started.take_until(self.halt.clone());
+        let chunks = chunks.map(|number| self.send_chunk(number, CHUNK));
+        let mut chunks = until_failed(chunks, &stop).boxed();
+        while let Some(chunk) = chunks.next().await {
+            match chunk {
+                Ok(SentChunk { number, entries, stop, .. }) => {
+                    on_event(RunEvent::Chunk(ReplayCounts::of(&entries)));
+                    result.chunks.push((number, entries));
+                    result.failed = result.failed.or(stop.map(anyhow::Error::msg));
+                }
+                Err(error) => result.failed = result.failed.or(Some(error)),
+            }
+        }
+        result.failed = result.failed.or_else(|| self.why_stopped().map(anyhow::Error::msg));
+        result
+    }
+
+    /// The failure that stopped the run, if there was one; or that nothing was accepted.
+    fn why_stopped(&self) -> Option<String> {
+        match self.halt.peek() {
+            Some(Halt::Stopped(why)) => Some(why.clone()),
+            Some(Halt::Interrupted) | None => self.failures().nothing_accepted(),
+        }
+    }
+
+    fn failures(&self) -> MutexGuard<'_, SendFailures> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends the first dead letters, and waits for their ends where these are recorded.
+    pub(super) async fn probe(
+        &self,
+        ends: Option<&NewEnds>,
+        on_event: &impl Fn(RunEvent),
+    ) -> RunResult {
+        let Some(number) = self.job.chunk_to_probe() else { return RunResult::default() };
+        on_event(RunEvent::Probing);
+        let chunk = match self.send_chunk(number, PROBED).await {
+            Ok(chunk) => chunk,
+            Err(error) => return RunResult { failed: Some(error), ..RunResult::default() },
+        };
+        let failed = match (chunk.stop, ends) {
+            (Some(why), _) => Some(anyhow::Error::msg(why)),
+            (None, Some(ends)) => self.ended_probe(ends, chunk.sent, on_event).await.err(),
+            (None, None) => None,
+        };
+        RunResult { chunks: vec![(number, chunk.entries)], failed }
+    }
+
+    /// Waits for the ends of the first deliveries.
+    ///
+    /// # Errors
+    /// When they fail, or cannot be read.
+    async fn ended_probe(
+        &self,
+        ends: &NewEnds,
+        sent: Vec<Uuid>,
+        on_event: &impl Fn(RunEvent),
+    ) -> anyhow::Result<()> {
+        let probed = pin!(ends.probe(sent));
+        let Either::Left((probed, _)) = select(probed, self.halt.clone()).await else {
+            return Ok(());
+        };
+        match probed? {
+            ProbeResult::Passed => Ok(()),
+            ProbeResult::NoneEnded { waited_ms } => {
+                on_event(RunEvent::NoneEnded { waited_ms });
+                Ok(())
+            }
+            ProbeResult::Failed(why) => Err(anyhow::Error::msg(why)),
+        }
+    }
+
+    /// The open chunks, and when each may start.
+    fn schedule(&self) -> Vec<(u32, u64)> {
+        let begun_ms = Machine.now_ms();
+        let mut before = 0;
+        let start = |number| {
+            let wait_ms = self.rate.wait_ms(before);
+            before += self.job.planned_of_chunk(number).len() as u64;
+            (number, begun_ms.saturating_add(wait_ms))
+        };
+        self.job.open_chunks().into_iter().map(start).collect()
+    }
+
+    /// Sends at most so many dead letters of a chunk: read, written to the ledger, sent, written again.
+    pub(super) async fn send_chunk(
+        &self,
+        number: u32,
+        at_most: usize,
+    ) -> anyhow::Result<SentChunk> {
+        let (name, container) = (&self.job.header.job, &self.job.letters.container);
+        let before = self.job.chunks.get(&number).map(Vec::as_slice);
+        let planned = self.job.planned_of_chunk(number);
+        let mut entries = start_chunk(name, planned, before, self.skip_uncertain, Machine.now_ms());
+        let later: Vec<Uuid> = open_deliveries(&entries).skip(at_most).collect();
+        restore(&mut entries, before, &later);
+        let items = self.read_items(number, &mut entries, &later).await?;
+        let key = self.job.letters.ledger_key(name, &number.to_string());
+        // Before sending: after a crash the ledger has to name what may have been sent.
+        container.put(&key, write_entries(&entries)).await?;
+        let results = self.send(&items).await;
+        let not_sent: Vec<Uuid> =
+            items.iter().skip(results.len()).map(|item| item.delivery).collect();
+        restore(&mut entries, before, &not_sent);
+        let accepted =
+            items.iter().zip(&results).filter(|(_, result)| **result == SendResult::Sent);
+        let sent = accepted.map(|(item, _)| item.letter.id).collect();
+        let stop = self.failures().add(&results);
+        for (item, result) in items.iter().zip(results) {
+            let entry = entries.iter_mut().find(|entry| entry.delivery == item.delivery);
+            entry.context("every item was made of an entry")?.apply(result);
+        }
+        container.put(&key, write_entries(&entries)).await?;
+        Ok(SentChunk { number, entries, sent, stop })
+    }
+
+    /// The dead letters of a chunk that are sent now, not those of the `later` deliveries; entries of missing ones
+    /// become [`ReplayState::Missing`].
+    async fn read_items(
+        &self,
+        number: u32,
+        entries: &mut [LedgerEntry],
+        later: &[Uuid],
+    ) -> anyhow::Result<Vec<ReplayItem>> {
+        let planned = self.job.planned_of_chunk(number);
+        let is_sent_now = |entry: &LedgerEntry| {
+            entry.state == ReplayState::Intent && !later.contains(&entry.delivery)
+        };
+        let key_of = |letter| planned.iter().find(|planned| planned.letter == letter);
+        let wanted = entries.iter().filter(|entry| is_sent_now(entry));
+        let wanted = wanted.filter_map(|entry| Some((entry.delivery, key_of(entry.letter)?)));
+        let reads: Vec<_> =
+            wanted.map(|(delivery, planned)| self.read_item(delivery, planned)).collect();
+        let items: Vec<Option<ReplayItem>> =
+            stream::iter(reads).buffered(CHUNK).try_collect().await?;
+        let items: Vec<ReplayItem> = items.into_iter().flatten().collect();
+        let found: HashSet<Uuid> = items.iter().map(|item| item.delivery).collect();
+        let missing = entries
+            .iter_mut()
+            .filter(|entry| is_sent_now(entry) && !found.contains(&entry.delivery));
+        missing.for_each(|entry| entry.state = ReplayState::Missing);
+        Ok(items)
+    }
+
+    /// A dead letter; `None` if it is no longer in its blob.
+    async fn read_item(
+        &self,
+        delivery: Uuid,
+        planned: &PlannedReplay,
+    ) -> anyhow::Result<Option<ReplayItem>> {
+        let (header, container) = (&self.job.header, &self.job.letters.container);
+        let bytes = container.get(&planned.key).await?;
+        let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
+        let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
+        let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
+        let job = Some(&header.job).filter(|_| header.results);
+        let replay = job.and_then(|job| Replay::new(job, planned.letter));
+        Ok(letter.map(|letter| ReplayItem { delivery, letter, replay }))
+    }
+
+    /// Sends the items of a chunk, no faster than the rate; fewer results than items where there was a halt while
+    /// it waited.
+    async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
+        let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
+        for burst in items.chunks(self.rate.burst(CHUNK)) {
+            let due_ms = begun_ms.saturating_add(self.rate.wait_ms(results.len() as u64));
+            let wait = Machine.sleep(due_ms.saturating_sub(Machine.now_ms()));
+            // The first is sent at once, so that every chunk that begins gets on.
+            if !results.is_empty()
+                && let Either::Right(_) = select(pin!(wait), self.halt.clone()).await
+            {
+                break;
+            }
+            results.extend(self.sender.send(burst).await);
+        }
+        results
+    }
+}
+
+/// The deliveries of a chunk that are not finished, in the order of the plan.
+fn open_deliveries(entries: &[LedgerEntry]) -> impl Iterator<Item = Uuid> {
+    entries.iter().filter(|entry| entry.state == ReplayState::Intent).map(|entry| entry.delivery)
+}
+
+/// Makes the entries of deliveries that were not sent what they were `before`; a new one is removed.
+fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, not_sent: &[Uuid]) {
+    let before = before.unwrap_or_default();
+    let earlier =
+        |entry: &LedgerEntry| before.iter().find(|it| it.delivery == entry.delivery).cloned();
+    let restored = |entry: LedgerEntry| match not_sent.contains(&entry.delivery) {
+        true => earlier(&entry),
+        false => Some(entry),
+    };
+    *entries = std::mem::take(entries).into_iter().filter_map(restored).collect();
+}
+
+impl LedgerEntry {
+    fn apply(&mut self, result: SendResult) {
+        self.at = moment::rfc3339(Machine.now_ms());
+        (self.state, self.problem) = match result {
+            SendResult::Sent => (ReplayState::Sent, None),
+            SendResult::Refused(problem) => (ReplayState::Refused, Some(problem)),
+            SendResult::Unfit(problem) => (ReplayState::Unfit, Some(problem)),
+            // What was sent without an answer is as unknown as after a crash.
+            SendResult::Uncertain(problem) => (ReplayState::Intent, Some(problem)),
+        };
+    }
+}
+
+/// The results of chunks, of which several run at once. None begins after one has failed or stops the run; those
+/// under way are finished, so that their entries are written.
+fn until_failed<'a, F: Future<Output = anyhow::Result<SentChunk>> + 'a>(
+    chunks: impl Stream<Item = F> + 'a,
+    stop: &'a AtomicBool,
+) -> impl Stream<Item = anyhow::Result<SentChunk>> + 'a {
+    let run = move |chunk: F| async move {
+        // Asked again: another may have failed since this one was taken from the stream.
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = chunk.await;
+        let is_last = !matches!(result, Ok(SentChunk { stop: None, .. }));
+        stop.fetch_or(is_last, Ordering::Relaxed);
+        Some(result)
+    };
+    let wanted = chunks.take_while(|_| ready(!stop.load(Ordering::Relaxed)));
+    wanted.map(run).buffer_unordered(CHUNKS_AT_ONCE).filter_map(ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use anyhow::ensure;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn after_a_chunk_that_has_failed_or_stops_the_run_none_begins() {
+        for fails in [true, false] {
+            let (stop, begun) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+            let begun = &begun;
+            let chunk = |number: u32| async move {
+                begun.lock().unwrap().push(number);
+                ensure!(number != 2 || !fails, "it fails");
+                let stop = (number == 2).then(|| "enough".to_owned());
+                Ok(SentChunk { number, entries: Vec::new(), sent: Vec::new(), stop })
+            };
+            let results: Vec<_> =
+                until_failed(stream::iter(1..9).map(chunk), &stop).collect().await;
+            assert_eq!((results.len(), &begun.lock().unwrap()[..]), (2, &[1, 2][..]), "{fails}");
+        }
+    }
+}
