@@ -265,7 +265,11 @@ impl DeadLetters {
         while let Some(letter) = letters.try_next().await? {
             causes.add(&letter);
         }
-        Ok(causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms())))
+        let mut causes = causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms()));
+        for cause in &mut causes {
+            cause.is_reopened = filter.states.was_dismissed(cause.id);
+        }
+        Ok(causes)
     }
 }
 

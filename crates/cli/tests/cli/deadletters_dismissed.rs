@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::page_server::PageServer;
-use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, text};
+use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, sample, text};
 
 fn container() -> TestContainer {
     let container = TestContainer::folder();
@@ -104,6 +104,28 @@ fn what_matches_a_filter_is_dismissed_and_taken_back_together_and_both_stay_on_r
     assert_eq!(count(&container, &[]), 5);
     let records = container.path().join("_dismissed").read_dir().expect("a folder").count();
     assert_eq!(records, 2);
+}
+
+#[test]
+fn a_dismissed_cause_is_reopened_by_the_next_dead_letter_alone() {
+    let container = container();
+    let causes = |more: &[&str]| -> Vec<Value> {
+        let done = container.run(&[&["why", "--output", "json"], more].concat());
+        serde_json::from_slice(&done.stdout).expect("JSON")
+    };
+    let first = causes(&[]).remove(0);
+    let id = first["id"].as_str().expect("an id");
+    let done = container.run(&["dismiss", "--cause", id, "--note", "known"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(causes(&[]).iter().all(|cause| cause["id"] != id));
+    container.write(&[sample(7, (21, 10), "overloaded").blob()]);
+    let again = causes(&["--cause", id]);
+    assert_eq!(
+        (again.len(), &again[0]["count"], &again[0]["reopened"]),
+        (1, &1.into(), &true.into())
+    );
+    let table = text(&container.run(&["why"]).stdout);
+    assert_eq!(table.matches("reopened").count(), 1, "{table}");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub struct Cause {
     pub at: FailedAt,
     /// True if nothing failed: a person has stopped these deliveries.
     pub is_set_aside: bool,
+    /// True if other letters of the cause were dismissed, as far as that was looked up.
+    pub is_reopened: bool,
     /// The number of letters.
     pub count: u64,
     /// The part of all letters, from 0 to 1.
@@ -177,6 +179,7 @@ impl Group {
             status: self.described.status,
             at: self.at,
             is_set_aside: self.is_set_aside,
+            is_reopened: false,
             count: self.count,
             share: self.count as f64 / total.max(1) as f64,
             subscriptions: subscriptions.collect(),

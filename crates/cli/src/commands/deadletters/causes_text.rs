@@ -61,7 +61,8 @@ fn two_lines(cause: &Cause, id: &str, indent: usize, width: usize) -> [String; 2
     let begin =
         format!("{:>counts$}{GAP}{:>4}{GAP}", text::grouped(cause.count), percent(cause.share));
     let room = width.saturating_sub(indent).max(TEXT_MIN_CHARS);
-    let end = format!("{GAP}{}{GAP}{}", times(cause), cause.trend.as_str());
+    let reopened = if cause.is_reopened { ", reopened" } else { "" };
+    let end = format!("{GAP}{}{GAP}{}{reopened}", times(cause), cause.trend.as_str());
     let beside = room.saturating_sub(end.chars().count());
     let title = text::line(&cause.title);
     let rest_chars = match title_lines::broken(&title, room) {

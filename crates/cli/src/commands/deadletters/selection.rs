@@ -12,8 +12,8 @@ use crate::container;
 use crate::filter_args::FilterArgs;
 use crate::output::{Output, note};
 use crate::stack::Stack;
-use crate::{shell, text};
 use crate::unreadable_ledger::not_shown;
+use crate::{shell, text};
 
 /// Where the dead letters are.
 #[derive(Debug, Clone, clap::Args)]

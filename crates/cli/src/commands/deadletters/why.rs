@@ -34,6 +34,7 @@ fn json(causes: &[Cause]) -> serde_json::Value {
             "first_at": cause.first_ms.map(rfc3339),
             "last_at": cause.last_ms.map(rfc3339),
             "trend": cause.trend,
+            "reopened": cause.is_reopened,
             "example": cause.example,
         })
     };
