@@ -13,7 +13,7 @@ use super::{ENDS_MS, deadletter, delivery, dispatch, letter, retry_record, subsc
 use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, record, subscriptions};
 
 const OLD: Uuid = Uuid::from_u128(7);
-const END: &str = "letters/_replays/job-1/ends/00000000-0000-0000-0000-000000000007.ndjson";
+const END: &str = "letters/_replays/job-1/ends/00000000-0000-0000-0000-000000000007";
 
 fn replayed() -> Delivery {
     Delivery { replay: Replay::new("job-1", OLD), ..delivery("shop/orders/s0") }
@@ -37,9 +37,11 @@ fn record_of(message: &Message) -> Record {
 /// What is recorded of the replay.
 fn recorded(ports: &FakePorts) -> StoredReplayEnd {
     let blobs = ports.blobs();
-    let ends: Vec<_> = blobs.iter().filter(|(key, _)| key == END).collect();
+    let ends: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(END)).collect();
     assert_eq!(ends.len(), 1, "{blobs:?}");
-    StoredReplayEnd::read(ends[0].1.as_bytes()).expect("an end")
+    let end = StoredReplayEnd::read(ends[0].1.as_bytes()).expect("an end");
+    assert_eq!(ends[0].0, format!("{END}.{}.ndjson", end.state.word()));
+    end
 }
 
 #[test]
