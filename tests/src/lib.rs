@@ -15,4 +15,5 @@ pub mod scripted;
 pub mod snippets;
 pub mod spellings;
 pub mod topics;
+pub mod virtual_clock;
 pub mod writers;

@@ -32,7 +32,7 @@ use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
 use crate::reactions::{Reaction, Reactions};
-use crate::virtual_clock::VirtualClock;
+use lastmile_tests::virtual_clock::VirtualClock;
 use reqwest::Url;
 
 /// The start of every test.

@@ -42,7 +42,6 @@ mod tokens;
 mod trust;
 mod unreadable;
 mod unusable;
-mod virtual_clock;
 
 use deadletter::DeadLetters;
 use delivery::delivery::outcome::TransportResult;

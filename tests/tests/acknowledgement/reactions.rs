@@ -7,7 +7,7 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::Late;
 use delivery::request::Request;
 
-use crate::virtual_clock::VirtualClock;
+use lastmile_tests::virtual_clock::VirtualClock;
 
 /// The reaction to one request.
 #[derive(Clone)]

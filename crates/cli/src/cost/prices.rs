@@ -144,6 +144,7 @@ impl Price {
         let digits = format!("{digits:0<shortest$}");
         match self.quoted_for {
             1_000_000 => format!("${digits} / million"),
+            10_000 => format!("${digits} / 10,000"),
             1_000 => format!("${digits} / 1,000"),
             _ => format!("${digits} / {}", self.unit.replace("months", "month")),
         }

@@ -201,7 +201,7 @@ fn plan_of(
     let matching = cache.matching(&form.filter);
     matching.iter().for_each(|letter| plan.add(letter, target));
     // Of a dead letter and its replay only the newer: the event of both is the same.
-    plan.leave_out_older();
+    plan.leave_out_older(&cache.states);
     let of_any_state = cache.matching(&form.filter.clone().of_any_state());
     Ok((plan, (of_any_state.len() - matching.len()) as u64))
 }

@@ -15,6 +15,7 @@ fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {
             text(line, "unit_price").split_once(" / ").expect("a price per something");
         let per = match per {
             "million" => 1e6,
+            "10,000" => 1e4,
             "1,000" => 1e3,
             _ => 1.0,
         };

@@ -83,9 +83,12 @@ impl ReplayPlan {
     }
 
     /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
-    /// be sent twice. Returns how many.
-    pub fn leave_out_older(&mut self) -> u64 {
-        let older: HashSet<Uuid> = self.letters.iter().filter_map(|it| it.replay_of).collect();
+    /// be sent twice. A blob that calls itself the replay of a dead letter that no job has sent hides nothing.
+    /// Returns how many.
+    pub fn leave_out_older(&mut self, states: &LetterStates) -> u64 {
+        let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
+        let older = self.letters.iter().filter_map(|it| it.replay_of).filter(was_sent);
+        let older: HashSet<Uuid> = older.collect();
         self.retain(|entry| !older.contains(&entry.planned.letter))
     }
 
@@ -144,7 +147,24 @@ mod tests {
     use delivery::delivery::replay::Replay;
 
     use super::*;
+    use crate::dismissed::Dismissals;
+    use crate::ledger::{Ending, LedgerEntry, ReplayRecord, ReplayState};
+    use crate::replay::Replayed;
     use crate::samples::letter;
+
+    /// The states when a job has sent these dead letters.
+    fn sent(letters: &[u128]) -> LetterStates {
+        let record = |number: &u128| {
+            let letter = Uuid::from_u128(*number);
+            let (state, at) = (ReplayState::Sent, "2026-11-20T07:00:00.0000000Z".to_owned());
+            let entry =
+                LedgerEntry { letter, delivery: letter, state, at, problem: None, end: None };
+            (letter, ReplayRecord { job: "j".to_owned(), entry, ending: Ending::Recorded })
+        };
+        let records = letters.iter().map(record).collect();
+        let replayed = Replayed { records, unreadable: Vec::new() };
+        LetterStates::new(replayed, Dismissals::default(), 0)
+    }
 
     #[test]
     fn a_plan_is_ordered_from_the_oldest_to_the_newest_and_counts_what_has_no_subscription() {
@@ -174,7 +194,8 @@ mod tests {
         for letter in [letter(1), letter(2), again(3, 1), again(4, 3)] {
             plan.add(&letter, &ReplayTarget::Subscription);
         }
-        assert_eq!(plan.leave_out_older(), 2);
+        assert_eq!(plan.leave_out_older(&LetterStates::default()), 0, "no job has sent them");
+        assert_eq!(plan.leave_out_older(&sent(&[1, 3])), 2);
         assert_eq!(plan.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
         assert_eq!(plan.subscriptions["shop/orders/billing"], 2);
     }

@@ -215,7 +215,7 @@ async fn plan(
     let take = |letter: &StoredDeadLetter| plan.add(letter, target);
     let left_out = take_each(letters, ids, filter, take).await?;
     let mut lines: Vec<String> = not_shown(unreadable).into_iter().chain(left_out).collect();
-    let older = plan.leave_out_older();
+    let older = plan.leave_out_older(&filter.states);
     if older > 0 {
         let older = text::dead_letters(older);
         lines.push(format!(

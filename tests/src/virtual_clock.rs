@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// The current time and all pending sleeps. Clones are the same clock.
-#[derive(Clone)]
-pub(crate) struct VirtualClock(Arc<Mutex<State>>);
+#[derive(Debug, Clone)]
+pub struct VirtualClock(Arc<Mutex<State>>);
 
+#[derive(Debug)]
 struct State {
     now_ms: u64,
     waiting: Vec<(u64, Waker)>,
@@ -26,24 +27,34 @@ impl Wake for WakeFlag {
 }
 
 impl VirtualClock {
-    pub(crate) fn starting_at(now_ms: u64) -> Self {
+    /// A clock with this time.
+    #[must_use]
+    pub fn starting_at(now_ms: u64) -> Self {
         Self(Arc::new(Mutex::new(State { now_ms, waiting: Vec::new() })))
     }
 
-    pub(crate) fn now_ms(&self) -> u64 {
+    /// Milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
         self.state().now_ms
     }
 
-    pub(crate) fn advance(&self, wait_ms: u64) {
+    /// Moves the time on, as if something had taken this long.
+    pub fn advance(&self, wait_ms: u64) {
         self.state().now_ms += wait_ms;
     }
 
-    pub(crate) fn sleep(&self, wait_ms: u64) -> Sleep {
+    /// Sleeps this long.
+    #[must_use]
+    pub fn sleep(&self, wait_ms: u64) -> Sleep {
         Sleep { clock: self.clone(), until_ms: self.now_ms().saturating_add(wait_ms) }
     }
 
     /// Polls a future until it completes.
-    pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
+    ///
+    /// # Panics
+    /// When the future waits for something else than this clock.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let flag = Arc::new(WakeFlag::default());
         let waker = Waker::from(Arc::clone(&flag));
         let mut future = pin!(future);
@@ -73,7 +84,8 @@ impl VirtualClock {
 }
 
 /// A sleep by the virtual clock.
-pub(crate) struct Sleep {
+#[derive(Debug)]
+pub struct Sleep {
     clock: VirtualClock,
     until_ms: u64,
 }
