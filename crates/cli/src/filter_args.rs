@@ -86,7 +86,7 @@ impl FilterArgs {
         self.filter_in(LetterState::Open)
     }
 
-    /// The same, by default for this state.
+    /// Makes the filter, with this state as the default.
     pub(crate) fn filter_in(self, state: LetterState) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
         let any = |wanted: Vec<WantedState>| match wanted.is_empty() {

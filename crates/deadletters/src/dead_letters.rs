@@ -273,7 +273,7 @@ impl DeadLetters {
     }
 }
 
-/// What counts once. A delivery that was duplicated further up may have left two blobs with one GUID; what
+/// Identifies what counts once. A delivery that was duplicated further up may have left two blobs with one GUID; what
 /// is in the folder of another subscription is another dead letter, whatever its name.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)

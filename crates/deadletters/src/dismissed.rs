@@ -1,4 +1,4 @@
-//! What people have dismissed, with a note: nothing is to be done about these dead letters.
+//! Dismissals: a person says in a note why nothing is to be done about dead letters.
 //!
 //! An object for each dismissal in `_dismissed/`, beside the dead letters, which are never changed. Taking one
 //! back is a further object, so that both stay on record; the newest that names a dead letter counts. The names
@@ -24,7 +24,7 @@ const DISMISSALS: Uuid = uuid!("b1d6f0c2-9a4e-5d73-8c15-7f20e6a4d9b3");
 /// A longer note is refused.
 pub const NOTE_MAX_CHARS: usize = 2_000;
 
-/// Which dead letters were dismissed, why, when and by whom; or that this was taken back.
+/// A dismissal of dead letters by a person, or the withdrawal of earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissal {
     v: u32,
@@ -33,7 +33,7 @@ pub struct Dismissal {
     /// Who, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why; empty where dismissals are taken back.
+    /// The reason; empty where dismissals are taken back.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// True if earlier dismissals of these dead letters are taken back.
@@ -69,7 +69,7 @@ impl Dismissal {
         }
     }
 
-    /// That earlier dismissals of these dead letters are taken back.
+    /// Takes back earlier dismissals of these dead letters.
     #[must_use]
     pub fn taken_back(letters: Vec<Uuid>, at: String, by: Option<String>) -> Self {
         let (note, causes) = (String::new(), HashSet::new());
@@ -77,7 +77,7 @@ impl Dismissal {
     }
 }
 
-/// What people have dismissed, by the dead letter.
+/// The newest dismissal of each dead letter.
 #[derive(Debug, Clone, Default)]
 pub struct Dismissals(HashMap<Uuid, Arc<Dismissal>>);
 
@@ -109,7 +109,7 @@ impl Dismissals {
         self.0.keys().copied()
     }
 
-    /// Whether dead letters of this cause were dismissed, and that was not taken back.
+    /// True if dead letters of this cause are dismissed.
     #[must_use]
     pub fn has_cause(&self, cause: CauseId) -> bool {
         let cause = cause.to_string();
@@ -131,7 +131,7 @@ impl DeadLetters {
         self.container.put(&key, format!("{text}\n").into_bytes()).await
     }
 
-    /// What is dismissed. A record that cannot be read dismisses nothing.
+    /// Reads all dismissals. A record that cannot be read dismisses nothing.
     ///
     /// # Errors
     /// When the container cannot be read.

@@ -96,27 +96,27 @@ impl Filter {
             && (self.causes.is_empty() || self.matches_cause(letter))
     }
 
-    /// Whether the state of this dead letter is wanted.
+    /// Looks up the state of this dead letter, and compares it with those that are wanted.
     #[must_use]
     pub fn has_wanted_state(&self, letter: Uuid) -> bool {
         any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
     }
 
-    /// Whether dead letters of every state match: then it does not matter what the ledgers say.
+    /// True if dead letters of every state match. It does not matter then what the ledgers say.
     #[must_use]
     pub fn is_of_any_state(&self) -> bool {
         let states = LetterState::ALL;
         states.iter().all(|state| any(&self.wanted_states, |wanted| wanted.is_of(*state)))
     }
 
-    /// The same filter for every state.
+    /// Makes it match dead letters in every state.
     #[must_use]
     pub fn of_any_state(self) -> Self {
         Self { wanted_states: Vec::new(), ..self }
     }
 
-    /// Whether the blob of this key may hold a matching dead letter, as far as its name tells: that of a blob with
-    /// one dead letter is the id, and the states of those in a shared blob are those of other ids.
+    /// Looks up the state by the name of the blob, which is the id of its only dead letter. The name of a shared
+    /// blob is no id: it always may match.
     pub(crate) fn may_match_key(&self, key: &str) -> bool {
         let id = file_stem(key).parse();
         id.map_or(true, |id: Uuid| !self.states.is_known(id) || self.has_wanted_state(id))

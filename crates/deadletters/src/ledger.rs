@@ -1,10 +1,14 @@
 //! The ledger of a replay: what is to be sent, and what was sent. Pure: texts and decisions, no
 //! storage.
 //!
-//! In `_replays/<job>/`, beside the dead letters: `plan.ndjson` (a header, then every dead letter
-//! in the order of sending), `<n>.ndjson` per chunk of ten, written before sending (`intent`) and
-//! again after it, and `done.ndjson` with the header and all entries once every dead letter is
-//! finished, written again with the ends once every delivery has ended. A chunk
+//! These files are in `_replays/<job>/`, beside the dead letters:
+//!
+//! - `plan.ndjson` has a header, then every dead letter in the order of sending;
+//! - `<n>.ndjson`, one for each chunk of ten, is written before sending (`intent`) and again after it;
+//! - `done.ndjson` has the header and all entries. It is written once every dead letter is finished, and again
+//!   with the ends once every delivery has ended.
+//!
+//! A chunk
 //! with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
 //! sends it again, unless `--skip-uncertain` is given; the delivery id is a function of job and
 //! dead letter, so a receiver can recognize a repeat.
@@ -128,7 +132,7 @@ pub struct LedgerEntry {
     /// Why it was not sent, or why that is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// How its delivery ended, if that is known; in no chunk.
+    /// The end of its delivery, if that is known. No chunk has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<KnownEnd>,
 }
@@ -149,7 +153,7 @@ impl From<&StoredReplayEnd> for KnownEnd {
 }
 
 impl LedgerEntry {
-    /// Whether it was sent, and its end is not to be expected any more.
+    /// True if it was sent, and its end can no longer be expected.
     #[must_use]
     pub fn is_end_unknown(&self, now_ms: u64) -> bool {
         self.state == ReplayState::Sent && self.is_overdue(now_ms)
@@ -351,11 +355,11 @@ pub struct ReplayRecord {
     pub job: String,
     /// Its entry in the ledger of that job.
     pub entry: LedgerEntry,
-    /// What tells the end of its delivery.
+    /// The source that tells the end of its delivery.
     pub ending: Ending,
 }
 
-/// What tells the ends of the deliveries of a job.
+/// The source that tells the ends of the deliveries of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// They are recorded beside the ledger.
@@ -367,7 +371,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// That of a job.
+    /// Reads it from the header of a job.
     #[must_use]
     pub(crate) fn of(header: &JobHeader) -> Self {
         match header.to == SUBSCRIPTION {
@@ -399,7 +403,7 @@ impl ReplayRecord {
         }
     }
 
-    /// What is known of the end of its delivery.
+    /// Tells as much of the end of its delivery as is known.
     #[must_use]
     pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
         match (&self.entry.end, self.ending) {

@@ -32,7 +32,7 @@ const KEYS_MAX: usize = 200_000;
 pub struct LetterCache {
     /// Summaries, newest first, each once, in whatever state.
     pub letters: Vec<Arc<StoredDeadLetter>>,
-    /// Their states.
+    /// The states of all dead letters of the container, read at the same time.
     pub states: Arc<LetterStates>,
     /// Whether there are more dead letters than a cache holds; roughly the oldest are missing.
     pub is_truncated: bool,
@@ -45,7 +45,7 @@ pub struct LetterCache {
 }
 
 impl LetterCache {
-    /// Those that match the filter, newest first.
+    /// Selects what matches the filter, newest first.
     #[must_use]
     pub fn matching(&self, filter: &Filter) -> Vec<&StoredDeadLetter> {
         let filter = Filter { states: Arc::clone(&self.states), ..filter.clone() };

@@ -66,12 +66,12 @@ impl fmt::Display for LetterState {
 pub enum WantedState {
     /// Any.
     All,
-    /// This one.
+    /// No other than this one.
     Only(LetterState),
 }
 
 impl WantedState {
-    /// Whether it selects this state.
+    /// True if it selects this state.
     #[must_use]
     pub fn is_of(self, state: LetterState) -> bool {
         match self {
@@ -130,7 +130,7 @@ impl LetterStates {
         }
     }
 
-    /// Whether something is known about a dead letter of this id.
+    /// True if a ledger or a dismissal names a dead letter with this id.
     pub(crate) fn is_known(&self, letter: Uuid) -> bool {
         self.replayed.get(&letter).is_some() || self.dismissals.of(letter).is_some()
     }
@@ -147,7 +147,7 @@ impl LetterStates {
         self.dismissals.of(letter).filter(|dismissal| !dismissal.is_taken_back)
     }
 
-    /// Whether dead letters of this cause were dismissed, and that was not taken back.
+    /// True if other dead letters of this cause are dismissed.
     #[must_use]
     pub fn was_dismissed(&self, cause: CauseId) -> bool {
         self.dismissals.has_cause(cause)
@@ -159,7 +159,7 @@ impl LetterStates {
         &self.replayed.unreadable
     }
 
-    /// How many dead letters of the container are in which state, without those that are open or unknown.
+    /// Counts the dead letters of the container by state, without those that are open or unknown.
     #[must_use]
     pub fn known_counts(&self) -> Vec<(LetterState, u64)> {
         let known: HashSet<Uuid> =
@@ -169,7 +169,7 @@ impl LetterStates {
         counts
     }
 
-    /// How many of these dead letters are in which state, in the order of the states.
+    /// Counts these dead letters by state, in the order of the states.
     #[must_use]
     pub fn counts(&self, letters: impl IntoIterator<Item = Uuid>) -> Vec<(LetterState, u64)> {
         let mut counts: HashMap<LetterState, u64> = HashMap::new();
@@ -190,7 +190,7 @@ impl DeadLetters {
         Ok(LetterStates::new(replayed, dismissals, Machine.now_ms()))
     }
 
-    /// The same filter, which knows the states.
+    /// Tells the filter the states of all dead letters.
     ///
     /// # Errors
     /// When the container cannot be read.

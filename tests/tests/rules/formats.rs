@@ -209,7 +209,10 @@ fn dead_letters_share_a_blob_whose_guid_follows_from_their_ids() {
         let mut ids = [first.delivery.id, second.delivery.id];
         ids.sort();
         assert_eq!(
-            read_back(&[&first, &second]).iter().map(|letter| letter.id).collect::<Vec<_>>(),
+            read_back(&[&first, &second])
+                .iter()
+                .map(StoredDeadLetter::delivery_id)
+                .collect::<Vec<_>>(),
             ids
         );
     }

@@ -99,7 +99,7 @@ fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
     items
 }
 
-/// What carries a million messages of this size through the dead-letter queue, with a log line of these bytes each.
+/// Carries a million messages of this size through the dead-letter queue, with a log line of these bytes each.
 /// Those of one invocation share requests.
 fn carried(
     plan: &Plan,

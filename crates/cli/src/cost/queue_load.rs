@@ -138,7 +138,7 @@ impl QueueLoad {
         Self::with_fill(work, mapping, bytes, work.fill(mapping, bytes))
     }
 
-    /// The same for records that are there all at once.
+    /// Takes full batches: the records are there all at once.
     pub(super) fn at_once(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
         Self::with_fill(work, mapping, bytes, mapping.batch_size.max(1))
     }

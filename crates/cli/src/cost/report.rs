@@ -105,7 +105,7 @@ fn bill(items: &[CostItem]) -> String {
     bill_of(items, "$ a day")
 }
 
-/// The same under another head for the costs.
+/// Prints a bill with this head for the costs.
 fn bill_of(items: &[CostItem], head: &str) -> String {
     let mut table = table(&["service", "item", "quantity", "unit price", head, "formula"], &[2, 4]);
     for item in items {

@@ -60,7 +60,7 @@ impl LetterLinks {
         }
     }
 
-    /// How its replay ended, as far as that is known.
+    /// Describes the end of its replay, as far as that is known.
     fn end(&self) -> Option<Markup> {
         let record = self.replay.as_ref()?;
         Some(match record.end_state_now() {

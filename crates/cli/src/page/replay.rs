@@ -80,7 +80,7 @@ impl ReplayForm {
         self.href_with(self.query.filters())
     }
 
-    /// The same for dead letters in whatever state.
+    /// Links to this page for dead letters in every state.
     fn href_of_any_state(&self) -> String {
         let others = self.query.filters().filter(|(name, _)| *name != "state");
         self.href_with(others.chain([("state", "all")]))
@@ -183,7 +183,7 @@ fn displayed_queue(app: &App) -> String {
     }
 }
 
-/// What would be sent, and how much is left out because of its state.
+/// Plans what would be sent, with the number of those that are left out because of their state.
 ///
 /// # Errors
 /// A ledger that cannot be read, and that may say that some of it is not open.

@@ -180,7 +180,7 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
     let (code, said, noted) = replay(&["order-2", "--state", "all", "--name", "again"]);
     assert_eq!(code, Some(1), "{said}{noted}");
     assert!(
-        noted.contains("--resume again") && noted.contains("not shown: the replay job newer"),
+        said.contains("--resume again") && noted.contains("not shown: the replay job newer"),
         "{said}{noted}"
     );
     // Another job is continued without a look at this ledger.

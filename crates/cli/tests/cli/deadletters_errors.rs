@@ -87,7 +87,7 @@ fn a_container_that_is_one_level_off_is_answered_with_the_right_one() {
             let output = container.run(&[verb, &["--container", &wrong]].concat());
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{said}");
-            let right = format!("but in --container '{folder}/letters'");
+            let right = format!("but in --container {folder}/letters");
             assert!(said.contains(&right), "{said}");
         }
     }

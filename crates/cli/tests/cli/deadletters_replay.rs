@@ -111,7 +111,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
     aws.stop().await;
 }
 
-/// What was sent is left out of the next replay, unless it is wanted in any state.
+/// Checks that the next replay leaves out what was sent, unless every state is wanted.
 fn check_left_out(container: &TestContainer, queue: &str) {
     let all = ["list", "--output", "ndjson", "--subscription", "mail", "--state", "all"];
     let listed = text(&container.run(&all).stdout);

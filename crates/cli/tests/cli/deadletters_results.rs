@@ -159,7 +159,7 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     results.json(&["jobs"]).await;
     let done = std::fs::read_to_string(results.container.join("_replays/good/done.ndjson"));
     let done = done.expect("it is there");
-    assert_eq!(done.matches(r#""end":"delivered""#).count(), 3, "{done}");
+    assert_eq!(done.matches(r#""end":{"state":"delivered""#).count(), 3, "{done}");
     let list = results.run(&["list"]).await;
     assert_eq!(list.status.code(), Some(1), "{list:?}");
     assert!(text(&list.stderr).contains("in other states: 3 delivered"), "{list:?}");

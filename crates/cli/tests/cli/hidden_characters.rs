@@ -250,7 +250,8 @@ async fn in_the_page_of_dead_letters() {
     );
     let plan = |folder: &str, name: &str| (format!("_replays/{folder}/plan.ndjson"), job(name));
     container.write(&[(key, blob), plan("job", "job")]);
-    container.write(&[("_replays/job/done.ndjson".to_owned(), sent)]);
+    let done = job("job").replace("\"letters\":0", "\"letters\":1") + &sent;
+    container.write(&[("_replays/job/done.ndjson".to_owned(), done)]);
     // No job of ours has such a name.
     container.write(&[
         plan("other", &format!("j{BIDI}")),

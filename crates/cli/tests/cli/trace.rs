@@ -152,7 +152,7 @@ fn a_replay_is_shown_with_its_dead_letter() {
     let by_id = traced(folder, &[all[0]["delivery_id"].as_str().expect("an id")]);
     assert_eq!(by_id["deliveries"].as_array().map(Vec::len), Some(2), "{by_id:#}");
 
-    let (printed, code) = run(folder, &[&replay[..], &["--again"]].concat());
+    let (printed, code) = run(folder, &[&replay[..], &["--state", "all"]].concat());
     assert_eq!(code, Some(0), "{printed}");
     dev.running.line_with("delivered");
     let trace = traced(folder, &["order-1"]);

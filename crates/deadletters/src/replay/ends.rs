@@ -35,8 +35,8 @@ impl DeadLetters {
         self.read_ends(&self.end_keys(job).await?).await
     }
 
-    /// The same of a job with these counts; none where they are not recorded, or cannot be told from those of what
-    /// was skipped.
+    /// Reads the ends of a job with these counts. There are none where they are not recorded, or where they cannot be
+    /// told from those of what was skipped.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -90,7 +90,7 @@ fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
 }
 
 impl ReplayRecord {
-    /// What is known now of the end of its delivery.
+    /// Tells as much of the end of its delivery as is known now.
     #[must_use]
     pub fn end_state_now(&self) -> ReplayEndState {
         self.end_state(Machine.now_ms())

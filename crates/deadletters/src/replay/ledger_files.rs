@@ -51,7 +51,7 @@ impl JobLedger {
     }
 }
 
-/// What a file of this job has, unless it is that of another.
+/// Refuses the content of a file that is of another job.
 fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>), String> {
     match read.0.job == job {
         true => Ok(read),

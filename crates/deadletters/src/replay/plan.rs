@@ -126,7 +126,7 @@ impl ReplayPlan {
         self.letters.iter().map(|entry| entry.planned.letter).collect()
     }
 
-    /// How many of them a job has sent before.
+    /// Counts those that a job has sent before.
     #[must_use]
     pub fn sent_before(&self, states: &LetterStates) -> u64 {
         let is_sent = |entry: &&PlanEntry| {

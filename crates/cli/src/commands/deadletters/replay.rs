@@ -197,7 +197,7 @@ pub(super) async fn round(
     Ok(Round::Sent { is_done, are_all_back })
 }
 
-/// What would be sent; and lines about what is left out.
+/// Plans what would be sent, with lines about what is left out.
 ///
 /// # Errors
 /// A ledger that cannot be read, and that may say that some of them are not open.

@@ -143,7 +143,7 @@ fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
     }
 }
 
-/// What there is in other states, without looking whether the rest of the filter matches.
+/// Prints the counts of other states in the container, whatever the rest of the filter.
 fn note_other_states(filter: &Filter) {
     let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
     if !others.is_empty() && !filter.is_of_any_state() {

@@ -66,7 +66,7 @@ impl SelectionArgs {
         self.open_in(LetterState::Open).await
     }
 
-    /// The same, by default for this state.
+    /// Opens them with this state as the default.
     pub(super) async fn open_in(self, state: LetterState) -> anyhow::Result<(DeadLetters, Filter)> {
         // A wrong filter is reported even where nothing can be read.
         let filter = self.filter.filter_in(state)?;

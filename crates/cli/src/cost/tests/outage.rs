@@ -75,6 +75,7 @@ fn a_million_deliveries_of_a_pause_cost_a_blob_each_and_their_replay_shares_requ
     ] {
         assert_eq!(amount(&pause.replay, what), wanted, "{what}");
     }
-    let dollars = |items: &[CostItem]| (Total::of(items, 1e6).day + 500_000_000_000) / 1_000_000_000_000;
+    let dollars =
+        |items: &[CostItem]| (Total::of(items, 1e6).day + 500_000_000_000) / 1_000_000_000_000;
     assert_eq!([dollars(&pause.set_aside), dollars(&pause.replay)], [7, 3]);
 }
