@@ -1,121 +1,20 @@
-//! Dismissals: a person says in a note why nothing is to be done about dead letters.
+//! Where dismissals are stored: an object for each in `_dismissed/`, beside the dead letters, which are never changed.
 //!
-//! An object for each dismissal in `_dismissed/`, beside the dead letters, which are never changed. Taking one
-//! back is a further object, so that both stay on record; the newest that names a dead letter counts. The names
-//! end like those of a ledger: what ends in `.json` is a dead letter, for notifications and policies.
-
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+//! The names end like those of a ledger: what ends in `.json` is a dead letter, for notifications and policies.
 
 use adapters::storage::ListRequest;
 use anyhow::Context as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
-use crate::cause::CauseId;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
+use crate::dismissal::read_dismissal;
 use crate::key::DISMISSED_FOLDER;
 
-/// The version that is written.
-const VERSION: u32 = 1;
+pub use crate::dismissal::{Dismissal, Dismissals, NOTE_MAX_CHARS};
+
 /// The namespace of the names of dismissals (UUIDv5).
 const DISMISSALS: Uuid = uuid!("b1d6f0c2-9a4e-5d73-8c15-7f20e6a4d9b3");
-/// A longer note is refused.
-pub const NOTE_MAX_CHARS: usize = 2_000;
-
-/// A dismissal of dead letters by a person, or the withdrawal of earlier ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dismissal {
-    v: u32,
-    /// When, RFC 3339.
-    pub at: String,
-    /// Who, as far as that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// The reason; empty where dismissals are taken back.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub note: String,
-    /// True if earlier dismissals of these dead letters are taken back.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_taken_back: bool,
-    /// The causes of the dead letters.
-    #[serde(default, skip_serializing_if = "HashSet::is_empty")]
-    pub causes: HashSet<String>,
-    /// The dead letters.
-    pub letters: Vec<Uuid>,
-}
-
-impl Dismissal {
-    /// A dismissal.
-    ///
-    /// # Errors
-    /// When the note is empty or too long.
-    pub fn new(
-        letters: Vec<Uuid>,
-        causes: impl IntoIterator<Item = CauseId>,
-        at: String,
-        by: Option<String>,
-        note: &str,
-    ) -> Result<Self, String> {
-        let causes = causes.into_iter().map(|cause| cause.to_string()).collect();
-        let note = note.trim().to_owned();
-        match note.chars().count() {
-            0 => Err("a note is needed: why nothing is to be done".to_owned()),
-            chars if chars > NOTE_MAX_CHARS => {
-                Err(format!("the note has {chars} characters, and at most {NOTE_MAX_CHARS} fit"))
-            }
-            _ => Ok(Self { v: VERSION, at, by, note, is_taken_back: false, causes, letters }),
-        }
-    }
-
-    /// Takes back earlier dismissals of these dead letters.
-    #[must_use]
-    pub fn taken_back(letters: Vec<Uuid>, at: String, by: Option<String>) -> Self {
-        let (note, causes) = (String::new(), HashSet::new());
-        Self { v: VERSION, at, by, note, is_taken_back: true, causes, letters }
-    }
-}
-
-/// The newest dismissal of each dead letter.
-#[derive(Debug, Clone, Default)]
-pub struct Dismissals(HashMap<Uuid, Arc<Dismissal>>);
-
-impl Dismissals {
-    /// The newest for each dead letter.
-    #[must_use]
-    pub fn new(all: impl IntoIterator<Item = Dismissal>) -> Self {
-        let mut newest: HashMap<Uuid, Arc<Dismissal>> = HashMap::new();
-        for dismissal in all.into_iter().map(Arc::new) {
-            for letter in &dismissal.letters {
-                let known = newest.get(letter);
-                // Times in UTC with equally many digits sort as text.
-                if known.is_none_or(|known| known.at <= dismissal.at) {
-                    newest.insert(*letter, Arc::clone(&dismissal));
-                }
-            }
-        }
-        Self(newest)
-    }
-
-    /// The newest that names a dead letter.
-    #[must_use]
-    pub fn of(&self, letter: Uuid) -> Option<&Dismissal> {
-        self.0.get(&letter).map(|dismissal| &**dismissal)
-    }
-
-    /// The dead letters that they name.
-    pub(crate) fn letters(&self) -> impl Iterator<Item = Uuid> {
-        self.0.keys().copied()
-    }
-
-    /// True if dead letters of this cause are dismissed.
-    #[must_use]
-    pub fn has_cause(&self, cause: CauseId) -> bool {
-        let cause = cause.to_string();
-        self.0.values().any(|of| !of.is_taken_back && of.causes.contains(&cause))
-    }
-}
 
 impl DeadLetters {
     /// Records a dismissal, or that one is taken back.
@@ -142,44 +41,11 @@ impl DeadLetters {
         let reads = keys.map(|key| async move { self.container.get(&key).await });
         let reads = stream::iter(reads).buffered(READS_AT_ONCE);
         let read: Vec<Option<Vec<u8>>> = reads.try_collect().await?;
-        let parsed = read.into_iter().flatten().filter_map(|bytes| {
-            serde_json::from_slice::<Dismissal>(&bytes).ok().filter(|it| it.v == VERSION)
-        });
+        let parsed = read.into_iter().flatten().filter_map(|bytes| read_dismissal(&bytes));
         Ok(Dismissals::new(parsed))
     }
 
     fn dismissals_folder(&self) -> String {
         format!("{}{DISMISSED_FOLDER}/", self.container.root())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_record_of_a_dead_letter_counts_in_whatever_order_they_are_read() {
-        let [first, second] = [1, 2].map(Uuid::from_u128);
-        let at = |second: u8| format!("2026-11-20T07:00:0{second}.0000000Z");
-        let dismissed =
-            |letters, second, note| Dismissal::new(letters, [], at(second), None, note).unwrap();
-        let both = dismissed(vec![first, second], 1, "known");
-        let back = Dismissal::taken_back(vec![first], at(2), None);
-        for order in [[both.clone(), back.clone()], [back.clone(), both.clone()]] {
-            let all = Dismissals::new(order);
-            assert_eq!(all.of(first), Some(&back));
-            assert_eq!(all.of(second), Some(&both));
-            assert_eq!(all.of(Uuid::from_u128(3)), None);
-        }
-        let again = Dismissals::new([both, back, dismissed(vec![first], 3, "again")]);
-        assert_eq!(again.of(first).unwrap().note, "again");
-    }
-
-    #[test]
-    fn a_note_is_needed_and_has_a_limit() {
-        let noted = |note: &str| Dismissal::new(Vec::new(), [], String::new(), None, note);
-        assert!(noted(" \n").unwrap_err().contains("a note is needed"));
-        assert!(noted(&"x".repeat(NOTE_MAX_CHARS)).is_ok());
-        assert!(noted(&"x".repeat(NOTE_MAX_CHARS + 1)).unwrap_err().contains("2001 characters"));
     }
 }

@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
 use crate::rate::Rate;
-use crate::state::LetterState;
 
 /// The dead letters of a chunk: what SQS takes in one call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
@@ -160,7 +159,7 @@ impl LedgerEntry {
     }
 
     /// Whether its delivery, if it was sent, would have ended by now.
-    fn is_overdue(&self, now_ms: u64) -> bool {
+    pub(crate) fn is_overdue(&self, now_ms: u64) -> bool {
         let sent_ms = moment::parse(&self.at);
         sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
     }
@@ -389,20 +388,6 @@ impl ReplayRecord {
         self.entry.state == ReplayState::Intent
     }
 
-    /// The state that this replay gives its dead letter.
-    #[must_use]
-    pub(crate) fn letter_state(&self, now_ms: u64) -> LetterState {
-        match (self.entry.end.as_ref().map(|end| end.state), self.ending) {
-            (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
-            (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
-            // No new dead letter holds the event: this one is still the one to look at.
-            (Some(ReplayOutcome::Dropped), _) => LetterState::Open,
-            (None, Ending::Accepted) if !self.is_uncertain() => LetterState::Delivered,
-            (None, _) if self.entry.is_overdue(now_ms) => LetterState::Open,
-            (None, _) => LetterState::Replaying,
-        }
-    }
-
     /// Tells as much of the end of its delivery as is known.
     #[must_use]
     pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
@@ -535,31 +520,6 @@ mod tests {
 
     fn record(job: &str, entry: LedgerEntry) -> ReplayRecord {
         ReplayRecord { job: job.to_owned(), entry, ending: Ending::Recorded }
-    }
-
-    #[test]
-    fn the_end_of_a_replay_is_the_state_of_its_dead_letter() {
-        use LetterState::{DeadAgain, Delivered, Open, Replaying};
-        use ReplayState::{Intent, Sent};
-        let late = 8 + UNKNOWN_AFTER_MS;
-        for (ending, state, end, now_ms, of_letter) in [
-            (Ending::Recorded, Sent, Some(ReplayOutcome::Delivered), 8, Delivered),
-            (Ending::Recorded, Sent, Some(ReplayOutcome::DeadAgain), 8, DeadAgain),
-            (Ending::Recorded, Sent, Some(ReplayOutcome::Dropped), 8, Open),
-            (Ending::Recorded, Sent, None, 8, Replaying),
-            (Ending::Recorded, Sent, None, late, Open),
-            (Ending::Recorded, Intent, None, 8, Replaying),
-            (Ending::Recorded, Intent, Some(ReplayOutcome::Delivered), 8, Delivered),
-            (Ending::Accepted, Sent, None, late, Delivered),
-            (Ending::Accepted, Intent, None, 8, Replaying),
-            (Ending::Untold, Sent, None, 8, Replaying),
-            (Ending::Untold, Sent, None, late, Open),
-        ] {
-            let end = end.map(|state| KnownEnd { state, at: moment::rfc3339(7) });
-            let entry = LedgerEntry { end, ..entry(1, state) };
-            let record = ReplayRecord { ending, ..record("j", entry) };
-            assert_eq!(record.letter_state(now_ms), of_letter, "{record:?} {now_ms}");
-        }
     }
 
     #[test]

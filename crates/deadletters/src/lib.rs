@@ -21,12 +21,14 @@
 pub mod cause;
 pub mod container;
 mod dead_letters;
+mod dismissal;
 pub mod dismissed;
 mod elsewhere;
 pub mod facts;
 pub mod filter;
 mod find;
 mod key;
+mod known_states;
 pub mod ledger;
 mod left_behind;
 pub mod letter_cache;
@@ -34,6 +36,7 @@ mod listed;
 mod rate;
 mod reading;
 pub mod replay;
+mod replayed;
 #[cfg(test)]
 mod samples;
 pub mod state;

@@ -1,4 +1,4 @@
-//! The state of a dead letter: what became of it since it was stored. Pure, but for reading what is beside the blobs.
+//! The state of a dead letter: what became of it since it was stored. Pure.
 //!
 //! A blob never changes. What people and replays did about its dead letters is beside it, in the ledgers of
 //! the jobs and in the dismissals; the newest of these says the state. Nothing there: the dead letter is open.
@@ -6,20 +6,16 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use adapters::machine::Machine;
-use delivery::ports::Clock as _;
+use delivery::delivery::replay::ReplayOutcome;
 use delivery::time::moment;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::cause::CauseId;
-use crate::dead_letters::DeadLetters;
-use crate::dismissed::{Dismissal, Dismissals};
-use crate::filter::Filter;
-use crate::ledger::ReplayRecord;
-use crate::replay::{Replayed, UnreadableLedger};
+use crate::dismissal::{Dismissal, Dismissals};
+use crate::ledger::{Ending, ReplayRecord};
+use crate::replayed::{Replayed, UnreadableLedger};
 
 /// The state of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -122,9 +118,9 @@ impl LetterStates {
         };
         match (replayed, dismissal) {
             (None, None) => LetterState::Open,
-            (Some(record), None) => record.letter_state(self.now_ms),
+            (Some(record), None) => of_replay(record, self.now_ms),
             (Some(record), Some(dismissal)) if is_newer(record, &dismissal.at) => {
-                record.letter_state(self.now_ms)
+                of_replay(record, self.now_ms)
             }
             (_, Some(_)) => LetterState::Dismissed,
         }
@@ -179,32 +175,26 @@ impl LetterStates {
     }
 }
 
-impl DeadLetters {
-    /// The states of all dead letters.
-    ///
-    /// # Errors
-    /// When the container cannot be read.
-    pub async fn states(&self) -> anyhow::Result<LetterStates> {
-        let (replayed, dismissals) =
-            futures::future::try_join(self.replayed(None), self.dismissals()).await?;
-        Ok(LetterStates::new(replayed, dismissals, Machine.now_ms()))
-    }
-
-    /// Tells the filter the states of all dead letters.
-    ///
-    /// # Errors
-    /// When the container cannot be read.
-    pub async fn with_states(&self, filter: Filter) -> anyhow::Result<Filter> {
-        Ok(Filter { states: Arc::new(self.states().await?), ..filter })
+/// The state that a replay gives its dead letter.
+fn of_replay(record: &ReplayRecord, now_ms: u64) -> LetterState {
+    match (record.entry.end.as_ref().map(|end| end.state), record.ending) {
+        (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
+        (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
+        // No new dead letter holds the event: this one is still the one to look at.
+        (Some(ReplayOutcome::Dropped), _) => LetterState::Open,
+        (None, Ending::Accepted) if !record.is_uncertain() => LetterState::Delivered,
+        (None, _) if record.entry.is_overdue(now_ms) => LetterState::Open,
+        (None, _) => LetterState::Replaying,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::dismissed::Dismissal;
-    use crate::ledger::{Ending, KnownEnd, LedgerEntry, ReplayState};
-    use delivery::delivery::replay::ReplayOutcome;
+    use crate::filter::Filter;
+    use crate::ledger::{KnownEnd, LedgerEntry, ReplayState, UNKNOWN_AFTER_MS};
 
     const LETTER: Uuid = Uuid::from_u128(1);
 
@@ -247,6 +237,32 @@ mod tests {
             let states = states(delivered_at, dismissals.clone());
             assert_eq!(states.of(LETTER), state, "{delivered_at:?} {dismissals:?}");
             assert_eq!(states.of(Uuid::from_u128(2)), LetterState::Open);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_replay_is_the_state_of_its_dead_letter() {
+        use LetterState::{DeadAgain, Delivered, Open, Replaying};
+        use ReplayState::{Intent, Sent};
+        let late = 8 + UNKNOWN_AFTER_MS;
+        for (ending, state, end, now_ms, of_letter) in [
+            (Ending::Recorded, Sent, Some(ReplayOutcome::Delivered), 8, Delivered),
+            (Ending::Recorded, Sent, Some(ReplayOutcome::DeadAgain), 8, DeadAgain),
+            (Ending::Recorded, Sent, Some(ReplayOutcome::Dropped), 8, Open),
+            (Ending::Recorded, Sent, None, 8, Replaying),
+            (Ending::Recorded, Sent, None, late, Open),
+            (Ending::Recorded, Intent, None, 8, Replaying),
+            (Ending::Recorded, Intent, Some(ReplayOutcome::Delivered), 8, Delivered),
+            (Ending::Accepted, Sent, None, late, Delivered),
+            (Ending::Accepted, Intent, None, 8, Replaying),
+            (Ending::Untold, Sent, None, 8, Replaying),
+            (Ending::Untold, Sent, None, late, Open),
+        ] {
+            let end = end.map(|state| KnownEnd { state, at: moment::rfc3339(7) });
+            let (letter, delivery, at) = (LETTER, Uuid::from_u128(9), moment::rfc3339(7));
+            let entry = LedgerEntry { letter, delivery, state, at, problem: None, end };
+            let record = ReplayRecord { job: "j".to_owned(), entry, ending };
+            assert_eq!(of_replay(&record, now_ms), of_letter, "{record:?} {now_ms}");
         }
     }
 

@@ -7,7 +7,6 @@
 //! others say. What its job has sent is unknown then, and whoever sends dead letters again has to look.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
 
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
@@ -23,6 +22,8 @@ use crate::ledger::{
     PlannedReplay, ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries,
     read_plan, write_done,
 };
+
+pub use crate::replayed::{Replayed, UnreadableLedger};
 
 /// Ledgers that are read at a time.
 const JOBS_AT_ONCE: usize = 8;
@@ -56,44 +57,6 @@ fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>)
     match read.0.job == job {
         true => Ok(read),
         false => Err("it is that of another job".to_owned()),
-    }
-}
-
-/// A ledger that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadableLedger {
-    /// The name of its job.
-    pub job: String,
-    /// The key of its folder, without a slash at its end.
-    pub folder: String,
-    /// Its file that cannot be read.
-    file: String,
-    /// What is wrong with that.
-    problem: String,
-}
-
-impl fmt::Display for UnreadableLedger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} cannot be read: {}", self.folder, self.file, self.problem)
-    }
-}
-
-impl std::error::Error for UnreadableLedger {}
-
-/// Which dead letters were replayed, as far as the ledgers can be read.
-#[derive(Debug, Clone, Default)]
-pub struct Replayed {
-    /// Each with the newest job that did.
-    pub records: HashMap<Uuid, ReplayRecord>,
-    /// Those that may know of more.
-    pub unreadable: Vec<UnreadableLedger>,
-}
-
-impl Replayed {
-    /// The newest job that replayed a dead letter, if one did.
-    #[must_use]
-    pub fn get(&self, letter: &Uuid) -> Option<&ReplayRecord> {
-        self.records.get(letter)
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use delivery::ports::SendHttp;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::scripted::{Script, Scripted, Step, answer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::hostile::trusting;
 use super::{LONG_MS, NOBODY, SHORT_MS, exchange_with, request, sender, sender_allowing};
@@ -66,8 +68,13 @@ async fn a_refused_certificate_has_a_detail_in_words() {
         let detail = detail(&sender, &server.endpoint(), LONG_MS).await;
         assert!(detail.starts_with(expected), "{expected}: {detail}");
     }
-    let in_clear =
-        Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
-    let url = in_clear.endpoint().replace("http:", "https:");
+    let in_clear = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+    let url = format!("https://{}/", in_clear.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let (mut connection, _) = in_clear.accept().await.expect("a connection");
+        _ = connection.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        // Open until the other side has read it.
+        _ = connection.read(&mut [0; 1_024]).await;
+    });
     assert_eq!(detail(&sender, &url, LONG_MS).await, "the port does not speak TLS");
 }

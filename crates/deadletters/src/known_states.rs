@@ -1,0 +1,32 @@
+//! Reads the states of all dead letters: the ledgers of replays, and the dismissals.
+//!
+//! Separate from [`crate::state`], which is pure.
+
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+
+use crate::dead_letters::DeadLetters;
+use crate::filter::Filter;
+use crate::state::LetterStates;
+
+impl DeadLetters {
+    /// The states of all dead letters.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn states(&self) -> anyhow::Result<LetterStates> {
+        let (replayed, dismissals) =
+            futures::future::try_join(self.replayed(None), self.dismissals()).await?;
+        Ok(LetterStates::new(replayed, dismissals, Machine.now_ms()))
+    }
+
+    /// Tells the filter the states of all dead letters.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn with_states(&self, filter: Filter) -> anyhow::Result<Filter> {
+        Ok(Filter { states: Arc::new(self.states().await?), ..filter })
+    }
+}
