@@ -176,7 +176,8 @@ fn dead_letters_that_share_a_blob_are_readable_one_by_one() {
         serde_json::from_slice::<Value>(&blob::shared_bytes(&letters, None)).expect("JSON");
         let back = read_back(&letters);
         for letter in &letters {
-            let found = back.iter().find(|back| back.id == letter.delivery.id).expect("its id");
+            let found =
+                back.iter().find(|back| back.delivery_id() == letter.delivery.id).expect("its id");
             assert_eq!(found.event, **letter.delivery.event.text(), "{format:?} {layout:?}");
         }
     }
