@@ -67,7 +67,7 @@ async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_
         "Response:</a> <span class=\"mono\">overloaded</span>",
         "1 dead letter besides this one",
         "href=\"/letters/00000000-0000-0000-0000-000000000008\"",
-        "href=\"/?id=order-1\"",
+        "href=\"/?id=order-1&amp;state=all\"",
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }

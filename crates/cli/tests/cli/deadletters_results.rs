@@ -284,7 +284,8 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     assert!(parties.contains(&&"reply".into()) && parties.contains(&&"sink".into()), "{why}");
     let why = text(&results.run(&["why"]).await.stdout);
     assert!(why.contains("sink: "), "{why}");
-    let filtered = results.run(&["list", "--destination", "https://sink.example.com/"]).await;
+    let of_sink = ["list", "--state", "all", "--destination", "https://sink.example.com/"];
+    let filtered = results.run(&of_sink).await;
     assert_eq!(text(&filtered.stdout).matches("MaxDeliveryAttemptsExceeded").count(), 1);
     results.stack.stop().await.expect("it stops");
 }
