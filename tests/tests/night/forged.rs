@@ -28,6 +28,7 @@ fn forge(night: &NightContainer, [a, b]: [&Stored; 2]) -> usize {
     // Copies under other names, which are read before and after the real one.
     night.write(&beside(NEW[0]), &a.text);
     night.write(&beside(NEW[5]), &a.text);
+    night.write(&beside("copy"), &a.text);
     let early = "shop/orders/billing/2026/11/20/1/";
     night.write(&format!("{early}{}.json", NEW[1]), &a.text);
     // Another dead letter with the id of the first.
@@ -39,7 +40,7 @@ fn forge(night: &NightContainer, [a, b]: [&Stored; 2]) -> usize {
     let replay = a.text.replacen(r#""deadletterid":"#, &replay, 1);
     assert_ne!(replay, a.text);
     night.write(&beside(NEW[4]), &replay);
-    7
+    8
 }
 
 #[tokio::test(flavor = "multi_thread")]
