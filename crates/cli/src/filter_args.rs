@@ -69,7 +69,7 @@ impl FilterArgs {
     /// Whether nothing is filtered.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
-        let Self { status, event_type, source, id, destination, cause, state, .. } = self;
+        let Self { status, event_type, source, id, destination, cause, state, search, .. } = self;
         [namespace, topic, subscription].into_iter().all(Option::is_none)
             && since.is_none()
             && until.is_none()
@@ -78,6 +78,7 @@ impl FilterArgs {
             && status.is_empty()
             && cause.is_empty()
             && state.is_empty()
+            && search.is_none()
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 

@@ -267,7 +267,8 @@ impl DeadLetters {
         }
         let mut causes = causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms()));
         for cause in &mut causes {
-            cause.is_reopened = filter.states.was_dismissed(cause.id);
+            let dismissed_ms = filter.states.cause_dismissed_ms(cause.id);
+            cause.is_reopened = dismissed_ms.is_some_and(|at_ms| cause.last_ms > Some(at_ms));
         }
         Ok(causes)
     }

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -100,11 +101,12 @@ impl Dismissals {
         self.0.keys().copied()
     }
 
-    /// True if dead letters of this cause are dismissed.
+    /// The time of the newest dismissal of dead letters of this cause.
     #[must_use]
-    pub fn has_cause(&self, cause: CauseId) -> bool {
+    pub fn cause_ms(&self, cause: CauseId) -> Option<u64> {
         let cause = cause.to_string();
-        self.0.values().any(|of| !of.is_taken_back && of.causes.contains(&cause))
+        let of_cause = self.0.values().filter(|of| !of.is_taken_back && of.causes.contains(&cause));
+        of_cause.filter_map(|dismissal| moment::parse(&dismissal.at)).max()
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::{Uuid, uuid};
 
+use crate::container::BLOB_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::dismissal::read_dismissal;
 use crate::key::DISMISSED_FOLDER;
@@ -38,11 +39,14 @@ impl DeadLetters {
         let request = ListRequest { prefix: self.dismissals_folder(), ..ListRequest::default() };
         let page = self.container.pages(request).await?;
         let keys = page.entries.into_iter().map(|entry| entry.key);
-        let reads = keys.map(|key| async move { self.container.get(&key).await });
+        let reads = keys.map(|key| async move {
+            // One that is too large cannot be read either.
+            let bytes = self.container.get_at_most(BLOB_MAX_BYTES, &key).await?;
+            anyhow::Ok(bytes.ok().flatten().and_then(|bytes| read_dismissal(&bytes)))
+        });
         let reads = stream::iter(reads).buffered(READS_AT_ONCE);
-        let read: Vec<Option<Vec<u8>>> = reads.try_collect().await?;
-        let parsed = read.into_iter().flatten().filter_map(|bytes| read_dismissal(&bytes));
-        Ok(Dismissals::new(parsed))
+        let read: Vec<Option<Dismissal>> = reads.try_collect().await?;
+        Ok(Dismissals::new(read.into_iter().flatten()))
     }
 
     fn dismissals_folder(&self) -> String {

@@ -55,7 +55,7 @@ impl DeadLetters {
         let Some(last) = wanted.iter().rposition(|name| name.is_some()) else { return Ok(None) };
         let mut parents = vec![self.container.root()];
         for (wanted, level) in wanted.into_iter().zip(LEVELS).take(last + 1) {
-            let folders = self.folders(&parents).await?;
+            let Some(folders) = self.folders(&parents).await? else { return Ok(None) };
             let Some(wanted) = wanted else {
                 parents = folders;
                 continue;
@@ -73,8 +73,8 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// The folders in these, without those that are no namespaces.
-    async fn folders(&self, parents: &[String]) -> anyhow::Result<Vec<String>> {
+    /// Lists the folders in these, without those that are no namespaces. `None` if there are too many to list all.
+    async fn folders(&self, parents: &[String]) -> anyhow::Result<Option<Vec<String>>> {
         let root = self.container.root();
         let list = |prefix: &String| {
             let request =
@@ -82,12 +82,15 @@ impl DeadLetters {
             async move { self.container.page(&request).await }
         };
         let pages = try_join_all(parents.iter().take(LISTINGS_MAX).map(list)).await?;
+        if parents.len() > LISTINGS_MAX || pages.iter().any(|page| page.next.is_some()) {
+            return Ok(None);
+        }
         let is_reserved = |folder: &String| {
             let path = folder.strip_prefix(&root).unwrap_or(folder);
             RESERVED_FOLDERS.contains(&path.trim_end_matches('/'))
         };
         let folders = pages.into_iter().flat_map(|page| page.folders);
-        Ok(folders.filter(|folder| !is_reserved(folder)).collect())
+        Ok(Some(folders.filter(|folder| !is_reserved(folder)).collect()))
     }
 }
 

@@ -15,7 +15,7 @@
 //!
 //! Version 1 of these texts stays readable for ever.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use delivery::delivery::replay::is_job_name;
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
@@ -105,13 +105,15 @@ pub enum ReplayState {
     Missing,
     /// It cannot be sent to this target at all.
     Unfit,
+    /// Another job has sent it, or a person has dismissed it, since this job began.
+    Closed,
 }
 
 impl ReplayState {
     /// Whether a resume does not touch it again.
     fn is_final(self) -> bool {
         match self {
-            Self::Sent | Self::Skipped | Self::Missing | Self::Unfit => true,
+            Self::Sent | Self::Skipped | Self::Missing | Self::Unfit | Self::Closed => true,
             Self::Intent | Self::Refused => false,
         }
     }
@@ -176,6 +178,7 @@ pub(crate) fn start_chunk(
     job: &str,
     planned: &[PlannedReplay],
     before: Option<&[LedgerEntry]>,
+    closed: &HashSet<Uuid>,
     skip_uncertain: bool,
     now_ms: u64,
 ) -> Vec<LedgerEntry> {
@@ -192,6 +195,7 @@ pub(crate) fn start_chunk(
         };
         match existing {
             Some(entry) if entry.state.is_final() => entry.clone(),
+            _ if closed.contains(&planned.letter) => new(ReplayState::Closed),
             Some(LedgerEntry { state: ReplayState::Intent, .. }) if skip_uncertain => {
                 new(ReplayState::Skipped)
             }
@@ -216,6 +220,8 @@ pub struct ReplayCounts {
     pub gone: u64,
     /// [`ReplayState::Unfit`].
     pub unfit: u64,
+    /// [`ReplayState::Closed`].
+    pub closed: u64,
 }
 
 impl ReplayCounts {
@@ -230,6 +236,7 @@ impl ReplayCounts {
                 ReplayState::Skipped => &mut counts.skipped,
                 ReplayState::Missing => &mut counts.gone,
                 ReplayState::Unfit => &mut counts.unfit,
+                ReplayState::Closed => &mut counts.closed,
             } += 1;
         }
         counts
@@ -245,13 +252,14 @@ impl ReplayCounts {
             skipped: self.skipped + other.skipped,
             gone: self.gone + other.gone,
             unfit: self.unfit + other.unfit,
+            closed: self.closed + other.closed,
         }
     }
 
     /// Dead letters that a resume does not touch again.
     #[must_use]
     pub fn finished(&self) -> u64 {
-        self.sent + self.skipped + self.gone + self.unfit
+        self.sent + self.skipped + self.gone + self.unfit + self.closed
     }
 }
 
@@ -314,7 +322,8 @@ impl EndCounts {
                     | ReplayState::Refused
                     | ReplayState::Skipped
                     | ReplayState::Missing
-                    | ReplayState::Unfit,
+                    | ReplayState::Unfit
+                    | ReplayState::Closed,
                 ) => continue,
             } += 1;
         }
@@ -405,13 +414,17 @@ impl ReplayRecord {
     }
 }
 
-/// Keeps the entry that counts for a dead letter: `sent` before `intent`, then the newest.
+/// Keeps the entry that counts for a dead letter: one that was delivered, else the newest that was or may have been sent.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
-    if !matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent) {
+    let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
+    if !was_sent && record.entry.end.is_none() {
         return;
     }
+    let is_delivered = |end: &KnownEnd| end.state == ReplayOutcome::Delivered;
     // Times in UTC with equally many digits sort as text.
-    let rank = |of: &ReplayRecord| (!of.is_uncertain(), of.entry.at.clone());
+    let rank = |of: &ReplayRecord| {
+        (of.entry.end.as_ref().is_some_and(is_delivered), of.entry.at.clone(), !of.is_uncertain())
+    };
     match known.get(&record.entry.letter) {
         Some(other) if rank(other) >= rank(&record) => {}
         Some(_) | None => _ = known.insert(record.entry.letter, record),
@@ -568,7 +581,7 @@ mod tests {
         let before: Vec<LedgerEntry> =
             (1..).zip(states).map(|(number, state)| entry(number, state)).collect();
         let states = |skip| {
-            start_chunk("j", &plan, Some(&before), skip, 9)
+            start_chunk("j", &plan, Some(&before), &HashSet::new(), skip, 9)
                 .iter()
                 .map(|entry| entry.state)
                 .collect::<Vec<_>>()
@@ -576,7 +589,17 @@ mod tests {
         use ReplayState::{Intent, Missing, Sent, Skipped, Unfit};
         assert_eq!(states(false), [Intent, Sent, Intent, Skipped, Missing, Unfit, Intent]);
         assert_eq!(states(true), [Skipped, Sent, Intent, Skipped, Missing, Unfit, Intent]);
-        assert!(start_chunk("j", &plan, None, true, 9).iter().all(|entry| entry.state == Intent));
+        let none = HashSet::new();
+        let new = start_chunk("j", &plan, None, &none, true, 9);
+        assert!(new.iter().all(|entry| entry.state == Intent));
+        // What was closed meanwhile is not sent again; what this job has sent stays so.
+        let closed = HashSet::from([1, 2, 7].map(Uuid::from_u128));
+        let states: Vec<_> = start_chunk("j", &plan, Some(&before), &closed, false, 9)
+            .iter()
+            .map(|entry| entry.state)
+            .collect();
+        use ReplayState::Closed;
+        assert_eq!(states, [Closed, Sent, Intent, Skipped, Missing, Unfit, Closed]);
     }
 
     #[test]
@@ -608,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sent_entry_counts_before_an_uncertain_one() {
+    fn of_entries_of_one_time_the_sent_one_counts_and_a_delivered_one_always() {
         let mut known = HashMap::new();
         for (job, state) in [
             ("a", ReplayState::Intent),
@@ -619,6 +642,16 @@ mod tests {
             keep_latest(&mut known, record(job, entry(1, state)));
         }
         assert_eq!(known[&Uuid::from_u128(1)].job, "b");
+        let later =
+            |end| LedgerEntry { at: moment::rfc3339(8), end, ..entry(1, ReplayState::Intent) };
+        keep_latest(&mut known, record("e", later(None)));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "e");
+        let state = ReplayOutcome::Delivered;
+        let end = Some(KnownEnd { state, at: moment::rfc3339(7) });
+        keep_latest(&mut known, record("f", LedgerEntry { end, ..entry(1, ReplayState::Skipped) }));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "f");
+        keep_latest(&mut known, record("g", later(None)));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "f");
         assert_eq!(
             uncertain_chunks(&BTreeMap::from([
                 (1, vec![entry(1, ReplayState::Sent)]),

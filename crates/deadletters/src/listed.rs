@@ -80,5 +80,7 @@ impl DeadLetters {
 fn is_of_everything(filter: &Filter) -> bool {
     let names = [&filter.namespace, &filter.topic, &filter.subscription];
     let times = [filter.since_ms, filter.until_ms];
-    names.into_iter().all(Option::is_none) && times.into_iter().all(|time| time.is_none())
+    let is_of_all_names = names.into_iter().all(Option::is_none);
+    // With a state, blobs are left out whose names tell another one.
+    is_of_all_names && times.into_iter().all(|time| time.is_none()) && filter.is_of_any_state()
 }

@@ -131,6 +131,16 @@ impl LetterStates {
         self.replayed.get(&letter).is_some() || self.dismissals.of(letter).is_some()
     }
 
+    /// True if another job has sent the dead letter, or a person has dismissed it, after this time.
+    pub(crate) fn is_closed_since(&self, letter: Uuid, job: &str, at: &str) -> bool {
+        let by_job = self.replay_of(letter).is_some_and(|record| {
+            let state = of_replay(record, self.now_ms);
+            record.job != job && record.entry.at.as_str() > at && state != LetterState::Open
+        });
+        // Times in UTC with equally many digits sort as text.
+        by_job || self.dismissal_of(letter).is_some_and(|dismissal| dismissal.at.as_str() > at)
+    }
+
     /// The newest replay of a dead letter, if there is one.
     #[must_use]
     pub fn replay_of(&self, letter: Uuid) -> Option<&ReplayRecord> {
@@ -143,10 +153,10 @@ impl LetterStates {
         self.dismissals.of(letter).filter(|dismissal| !dismissal.is_taken_back)
     }
 
-    /// True if other dead letters of this cause are dismissed.
+    /// The time of the newest dismissal of dead letters of this cause.
     #[must_use]
-    pub fn was_dismissed(&self, cause: CauseId) -> bool {
-        self.dismissals.has_cause(cause)
+    pub fn cause_dismissed_ms(&self, cause: CauseId) -> Option<u64> {
+        self.dismissals.cause_ms(cause)
     }
 
     /// The ledgers that may say of more dead letters that they are not open.

@@ -1,5 +1,7 @@
 //! One dead letter: its event, its reason, its attempts, and where it is stored.
 
+use std::sync::Arc;
+
 use axum::extract::{self, Path};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
@@ -113,7 +115,9 @@ async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
     Ok(match state? {
         CacheState::Ready(cache) => {
             let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
-            cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
+            let mut letters = cache.letters.iter();
+            let is_it = |it: &Arc<StoredDeadLetter>| is_match(it.id) || is_match(it.delivery_id());
+            cache.is_truncated || letters.any(is_it)
         }
         CacheState::Reading(_) => true,
     })

@@ -350,6 +350,7 @@ fn describe_state(state: ReplayState) -> &'static str {
         ReplayState::Skipped => "uncertain, skipped",
         ReplayState::Missing => "no longer exists",
         ReplayState::Unfit => "cannot be sent to this target",
+        ReplayState::Closed => "sent by another job, or dismissed",
     }
 }
 

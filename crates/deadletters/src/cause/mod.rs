@@ -55,7 +55,7 @@ pub struct Cause {
     pub at: FailedAt,
     /// True if nothing failed: a person has stopped these deliveries.
     pub is_set_aside: bool,
-    /// True if other letters of the cause were dismissed, as far as that was looked up.
+    /// True if the newest letter is newer than a dismissal of the cause, as far as that was looked up.
     pub is_reopened: bool,
     /// The number of letters.
     pub count: u64,

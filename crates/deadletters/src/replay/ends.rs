@@ -4,6 +4,8 @@
 //! sent: an end that is missing means that the delivery is still under way or, after [`UNKNOWN_AFTER_MS`], that
 //! nobody knows how it ended. The function was killed between the two, or the queue refused the report.
 
+use std::collections::HashSet;
+
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
 use delivery::delivery::replay::{StoredReplayEnd, ends_folder, read_ends};
@@ -11,6 +13,7 @@ use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use crate::container::BLOB_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
@@ -33,6 +36,24 @@ impl DeadLetters {
     /// When they cannot be read.
     pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
         self.read_ends(&self.end_keys(job).await?).await
+    }
+
+    /// Adds the ends in the objects of a job that are not among these keys yet.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn read_new_ends(
+        &self,
+        job: &str,
+        ends: &mut Ends,
+        seen: &mut HashSet<String>,
+    ) -> anyhow::Result<()> {
+        let mut keys = self.end_keys(job).await?;
+        keys.retain(|key| !seen.contains(key));
+        let new = self.read_ends(&keys).await?;
+        new.into_values().for_each(|end| keep_best(ends, end));
+        seen.extend(keys);
+        Ok(())
     }
 
     /// Reads the ends of a job with these counts. There are none where they are not recorded, or where they cannot be
@@ -70,9 +91,11 @@ impl DeadLetters {
     /// The ends in these objects, each delivery once.
     pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<Ends> {
         let mut ends = Ends::new();
-        let reads = keys.iter().map(|key| self.container.get(key));
+        let reads = keys.iter().map(|key| self.container.get_at_most(BLOB_MAX_BYTES, key));
         let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
         while let Some(bytes) = objects.try_next().await? {
+            // One that is too large was written by somebody else.
+            let bytes = bytes.ok().flatten();
             for end in bytes.as_deref().map(read_ends).unwrap_or_default() {
                 keep_best(&mut ends, end);
             }

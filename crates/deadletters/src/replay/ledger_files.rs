@@ -160,8 +160,17 @@ impl DeadLetters {
     /// that is done: the next look at it costs one request.
     async fn with_ends(&self, ledger: JobLedger, is_done: bool) -> anyhow::Result<JobLedger> {
         let JobLedger { header, mut entries } = ledger;
-        let is_under_way =
-            |entry: &LedgerEntry| entry.state == ReplayState::Sent && entry.end.is_none();
+        let now_ms = Machine.now_ms();
+        let may_end = |entry: &LedgerEntry| match entry.state {
+            ReplayState::Sent | ReplayState::Intent | ReplayState::Skipped => {
+                !entry.is_overdue(now_ms)
+            }
+            ReplayState::Refused
+            | ReplayState::Missing
+            | ReplayState::Unfit
+            | ReplayState::Closed => false,
+        };
+        let is_under_way = |entry: &LedgerEntry| entry.end.is_none() && may_end(entry);
         if header.results && entries.iter().any(is_under_way) {
             let ends = self.ends(&header.job).await?;
             for entry in entries.iter_mut().filter(|entry| entry.end.is_none()) {

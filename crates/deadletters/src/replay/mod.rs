@@ -102,6 +102,9 @@ pub struct ReplayJob {
     pub header: JobHeader,
     plan: Vec<PlannedReplay>,
     chunks: BTreeMap<u32, Vec<LedgerEntry>>,
+    is_resumed: bool,
+    /// The dead letters that others have sent or dismissed since it began.
+    closed: HashSet<Uuid>,
 }
 
 impl ReplayJob {
@@ -134,7 +137,8 @@ impl ReplayJob {
             note,
         };
         letters.container.put(&key, write_plan(&header, &plan)).await?;
-        Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
+        let (letters, chunks, closed) = (letters.clone(), BTreeMap::new(), HashSet::new());
+        Ok(Self { letters, header, plan, chunks, is_resumed: false, closed })
     }
 
     /// Reads a job back from its ledger.
@@ -151,7 +155,8 @@ impl ReplayJob {
             bail!("there is no job {job} in {}; {others}", letters.container.name);
         };
         let chunks = letters.read_chunks(job, None).await?;
-        Ok(Self { letters: letters.clone(), header, plan, chunks })
+        let (letters, closed) = (letters.clone(), HashSet::new());
+        Ok(Self { letters, header, plan, chunks, is_resumed: true, closed })
     }
 
     /// The chunks that may have been sent, and how many dead letters of each.
@@ -207,10 +212,14 @@ impl ReplayJob {
         on_event: impl Fn(RunEvent) + Sync,
     ) -> anyhow::Result<ReplayCounts> {
         let ends = self.new_ends(options).await?;
+        let began = moment::rfc3339(Machine.now_ms());
+        if self.is_resumed {
+            self.closed = self.closed_since().await?;
+        }
         let failures = Mutex::default();
         let interrupted = interrupted.map(|()| Halt::Interrupted).boxed().shared();
         if self.open_letters() > PROBED && (ends.is_some() || sender.answers_at_once()) {
-            let run = Run::new(&*self, sender, options, interrupted.clone(), &failures);
+            let run = Run::new(&*self, &began, sender, options, interrupted.clone(), &failures);
             let probed = run.probe(ends.as_ref(), &on_event).await;
             self.keep(probed)?;
         }
@@ -219,7 +228,7 @@ impl ReplayJob {
             None => pending().boxed(),
         };
         let halt = select(interrupted, failing).map(|halt| halt.factor_first().0);
-        let run = Run::new(&*self, sender, options, halt.boxed().shared(), &failures);
+        let run = Run::new(&*self, &began, sender, options, halt.boxed().shared(), &failures);
         let rest = run.send_open(&on_event).await;
         self.keep(rest)?;
         self.finish().await
@@ -231,6 +240,13 @@ impl ReplayJob {
             return Ok(None);
         }
         NewEnds::begin(&self.letters, &self.header.job, options.expects_set_aside).await.map(Some)
+    }
+
+    /// The dead letters that others have sent or dismissed since the job began.
+    async fn closed_since(&self) -> anyhow::Result<HashSet<Uuid>> {
+        let (JobHeader { job, at, .. }, states) = (&self.header, self.letters.states().await?);
+        let letters = self.plan.iter().map(|planned| planned.letter);
+        Ok(letters.filter(|letter| states.is_closed_since(*letter, job, at)).collect())
     }
 
     /// Keeps what a run has done, also if it has failed.

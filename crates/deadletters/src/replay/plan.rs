@@ -18,10 +18,14 @@ use crate::state::LetterStates;
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
     letters: Vec<PlanEntry>,
+    /// The ids of those that were added.
+    planned: HashSet<Uuid>,
     /// How many dead letters have no subscription to be sent to, by what is in its place.
     pub without_subscription: BTreeMap<String, u64>,
     /// How many dead letters are answers that are no events, and cannot be sent as replies.
     pub malformed_replies: u64,
+    /// How many dead letters are left out because another one has the same id: a copy of its blob.
+    pub copies: u64,
     /// The number of dead letters of each subscription that would be sent.
     pub subscriptions: BTreeMap<String, u64>,
 }
@@ -53,6 +57,11 @@ impl ReplayPlan {
                 self.malformed_replies += 1;
                 return;
             }
+        }
+        // The ledger tells dead letters apart by their ids.
+        if !self.planned.insert(letter.id) {
+            self.copies += 1;
+            return;
         }
         *self.subscriptions.entry(name.clone()).or_default() += 1;
         self.letters.push(PlanEntry {

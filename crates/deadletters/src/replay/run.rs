@@ -51,6 +51,8 @@ pub(super) type HaltSignal<'a> = Shared<BoxFuture<'a, Halt>>;
 /// Sends the open chunks of a job until there is a halt.
 pub(super) struct Run<'a, 'h> {
     job: &'a ReplayJob,
+    /// The time when the run began, RFC 3339.
+    began: &'a str,
     sender: &'a ReplaySender,
     rate: Rate,
     skip_uncertain: bool,
@@ -78,6 +80,7 @@ pub(super) struct RunResult {
 impl<'a, 'h> Run<'a, 'h> {
     pub(super) fn new(
         job: &'a ReplayJob,
+        began: &'a str,
         sender: &'a ReplaySender,
         options: RunOptions,
         halt: HaltSignal<'h>,
@@ -85,7 +88,7 @@ impl<'a, 'h> Run<'a, 'h> {
     ) -> Self {
         let rate = options.rate.or(job.header.rate).unwrap_or_default();
         let skip_uncertain = options.skip_uncertain;
-        Self { job, sender, rate, skip_uncertain, halt, failures }
+        Self { job, began, sender, rate, skip_uncertain, halt, failures }
     }
 
     /// Sends what is open, until there is a halt: then no chunk begins, and those under way are finished.
@@ -190,8 +193,11 @@ impl<'a, 'h> Run<'a, 'h> {
         let (name, container) = (&self.job.header.job, &self.job.letters.container);
         let before = self.job.chunks.get(&number).map(Vec::as_slice);
         let planned = self.job.planned_of_chunk(number);
-        let mut entries = start_chunk(name, planned, before, self.skip_uncertain, Machine.now_ms());
-        let later: Vec<Uuid> = open_deliveries(&entries).skip(at_most).collect();
+        let (closed, skip, now_ms) = (&self.job.closed, self.skip_uncertain, Machine.now_ms());
+        let mut entries = start_chunk(name, planned, before, closed, skip, now_ms);
+        let tried = self.tried(before);
+        let open = open_deliveries(&entries).filter(|delivery| !tried.contains(delivery));
+        let later: Vec<Uuid> = open.skip(at_most).chain(tried.iter().copied()).collect();
         restore(&mut entries, before, &later);
         let items = self.read_items(number, &mut entries, &later).await?;
         let key = self.job.letters.ledger_key(name, &number.to_string());
@@ -211,6 +217,17 @@ impl<'a, 'h> Run<'a, 'h> {
         }
         container.put(&key, write_entries(&entries)).await?;
         Ok(SentChunk { number, entries, sent, stop })
+    }
+
+    /// The deliveries that this run has sent already, without an answer: a resume names them before it sends them again.
+    fn tried(&self, before: Option<&[LedgerEntry]>) -> Vec<Uuid> {
+        let entries = before.unwrap_or_default().iter();
+        let uncertain = entries.filter(|entry| entry.state == ReplayState::Intent);
+        // Times in UTC with equally many digits sort as text.
+        uncertain
+            .filter(|entry| entry.at.as_str() >= self.began)
+            .map(|entry| entry.delivery)
+            .collect()
     }
 
     /// The dead letters of a chunk that are sent now, not those of the `later` deliveries; entries of missing ones

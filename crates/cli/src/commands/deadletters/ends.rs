@@ -1,9 +1,11 @@
 //! Waits for the ends of what a replay has sent.
 
+use std::collections::HashSet;
+
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
 use deadletters::replay::ReplayJob;
-use deadletters::replay::ends::{EndCounts, LOOK_EVERY_MS};
+use deadletters::replay::ends::{EndCounts, Ends, LOOK_EVERY_MS};
 use delivery::ports::Clock as _;
 use delivery::time::duration::format_ms;
 
@@ -27,10 +29,11 @@ pub(super) async fn wait(
         return Ok(false);
     }
     let until_ms = Machine.now_ms().saturating_add(at_most_ms);
-    let mut seen = 0;
+    let (mut ends, mut keys, mut seen) = (Ends::new(), HashSet::new(), 0);
     let bar = progress::bar(counts.sent, "ends");
     let ended = loop {
-        let counts = job.end_counts(&letters.ends(&header.job).await?);
+        letters.read_new_ends(&header.job, &mut ends, &mut keys).await?;
+        let counts = job.end_counts(&ends);
         bar.inc(counts.ended() - seen);
         seen = counts.ended();
         if counts.under_way == 0 || Machine.now_ms() >= until_ms {

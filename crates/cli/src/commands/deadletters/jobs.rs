@@ -154,6 +154,7 @@ fn json(job: &JobSummary) -> Value {
         "skipped": counts.skipped,
         "gone": counts.gone,
         "unfit": counts.unfit,
+        "closed": counts.closed,
         "done": job.is_done(),
         "results": job.header.has_results(&job.counts),
         "delivered": known(ends.delivered),
@@ -185,7 +186,7 @@ fn table(jobs: &[JobSummary]) -> Table {
             known(ends.unknown),
             text::grouped(counts.uncertain),
             text::grouped(counts.refused),
-            text::grouped(counts.skipped + counts.gone + counts.unfit),
+            text::grouped(counts.skipped + counts.gone + counts.unfit + counts.closed),
             if job.is_done() { "done" } else { "interrupted, or running" }.to_owned(),
         ]);
     }

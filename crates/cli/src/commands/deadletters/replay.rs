@@ -301,6 +301,12 @@ fn report_without_subscription(plan: &ReplayPlan) {
             "skipped: {count} of {name}, which is not a subscription; --to-topic or --to-url sends them elsewhere"
         ));
     }
+    if plan.copies > 0 {
+        let copies = text::dead_letters(plan.copies);
+        note(format_args!(
+            "skipped: {copies} with the id of another one; give the copied blob a name of its own to send it too"
+        ));
+    }
     if plan.malformed_replies > 0 {
         let count = text::dead_letters(plan.malformed_replies);
         note(format_args!(

@@ -69,6 +69,7 @@ fn report(job: &str, counts: &ReplayCounts, all: u64, resume: &str) -> String {
         (counts.unfit, "cannot be sent to this target".to_owned()),
         (counts.gone, "no longer exist".to_owned()),
         (counts.skipped, "were uncertain and skipped".to_owned()),
+        (counts.closed, "were sent by another job or dismissed meanwhile, and left out".to_owned()),
         (counts.refused, format!("were refused: {resume} tries again")),
         (counts.uncertain, format!("are uncertain: {resume} continues")),
         (

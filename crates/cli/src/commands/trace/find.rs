@@ -108,6 +108,7 @@ impl Reading {
     ) -> anyhow::Result<()> {
         let mut attempts = Self::default();
         attempts.look(source, &Wanted::attempts(), range).await?;
+        self.notes.append(&mut attempts.notes);
         let deliveries = deliveries_of_batch(id, &attempts.lines);
         if deliveries.is_empty() {
             return Ok(());
