@@ -11,6 +11,9 @@ use std::iter;
 
 use crate::tls_words::tls_words;
 
+/// The words for a connection that was refused: nothing was sent over it.
+pub const CONNECTION_REFUSED: &str = "connection refused";
+
 /// The causes of an error that are looked at.
 const CAUSES_MAX: usize = 32;
 /// The beginning of the C library's text about a name that does not resolve.
@@ -122,7 +125,7 @@ fn of_kind(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::NotFound => "there is no such file or folder",
         ErrorKind::PermissionDenied => "permission is denied",
-        ErrorKind::ConnectionRefused => "connection refused",
+        ErrorKind::ConnectionRefused => CONNECTION_REFUSED,
         ErrorKind::ConnectionReset => "connection reset",
         ErrorKind::ConnectionAborted => "connection aborted",
         ErrorKind::BrokenPipe => "the connection was broken while data was sent",

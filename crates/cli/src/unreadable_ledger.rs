@@ -24,3 +24,12 @@ pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
          move the folder {folder} elsewhere"
     ))
 }
+
+/// Tells of records of dismissals that cannot be read: what they dismiss is shown as open.
+pub(crate) fn dismissals_not_read(keys: &[String]) -> Option<String> {
+    let first = text::line(keys.first()?);
+    let records = text::counted(keys.len() as u64, "record");
+    Some(format!(
+        "not read: {records} of dismissals, for example {first}; what they dismiss counts as open"
+    ))
+}

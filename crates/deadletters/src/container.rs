@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use adapters::storage::{Fetched, ListRequest, PAGE_MAX, Page, Storage, StorageError};
+use adapters::storage::{Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError};
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
 use delivery::subscription::sink::Container;
@@ -173,10 +173,9 @@ impl DeadLetterContainer {
         key: &str,
         bytes: Vec<u8>,
         tag: Option<&str>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<PutOutcome> {
         let put = self.counted(1).put_if_absent(key, bytes, tag).await;
-        put.with_context(|| format!("{key} of {} cannot be written", self.name))?;
-        Ok(())
+        put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
     /// Removes blobs, a page at a time; a missing one counts as removed.

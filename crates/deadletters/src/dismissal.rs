@@ -71,7 +71,11 @@ impl Dismissal {
 
 /// The newest dismissal of each dead letter.
 #[derive(Debug, Clone, Default)]
-pub struct Dismissals(HashMap<Uuid, Arc<Dismissal>>);
+pub struct Dismissals {
+    newest: HashMap<Uuid, Arc<Dismissal>>,
+    /// The keys of records that cannot be read: they dismiss nothing, and take nothing back.
+    pub unreadable: Vec<String>,
+}
 
 impl Dismissals {
     /// The newest for each dead letter.
@@ -87,25 +91,26 @@ impl Dismissals {
                 }
             }
         }
-        Self(newest)
+        Self { newest, unreadable: Vec::new() }
     }
 
     /// The newest that names a dead letter.
     #[must_use]
     pub fn of(&self, letter: Uuid) -> Option<&Dismissal> {
-        self.0.get(&letter).map(|dismissal| &**dismissal)
+        self.newest.get(&letter).map(|dismissal| &**dismissal)
     }
 
     /// The dead letters that they name.
     pub(crate) fn letters(&self) -> impl Iterator<Item = Uuid> {
-        self.0.keys().copied()
+        self.newest.keys().copied()
     }
 
     /// The time of the newest dismissal of dead letters of this cause.
     #[must_use]
     pub fn cause_ms(&self, cause: CauseId) -> Option<u64> {
         let cause = cause.to_string();
-        let of_cause = self.0.values().filter(|of| !of.is_taken_back && of.causes.contains(&cause));
+        let of_cause =
+            self.newest.values().filter(|of| !of.is_taken_back && of.causes.contains(&cause));
         of_cause.filter_map(|dismissal| moment::parse(&dismissal.at)).max()
     }
 }

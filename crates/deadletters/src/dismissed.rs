@@ -1,4 +1,4 @@
-//! Where dismissals are stored: an object for each in `_dismissed/`, beside the dead letters, which are never changed.
+//! Stores dismissals, each as an object in `_dismissed/`. The dead letters beside them are never changed.
 //!
 //! The names end like those of a ledger: what ends in `.json` is a dead letter, for notifications and policies.
 
@@ -31,7 +31,7 @@ impl DeadLetters {
         self.container.put(&key, format!("{text}\n").into_bytes()).await
     }
 
-    /// Reads all dismissals. A record that cannot be read dismisses nothing.
+    /// Reads all dismissals.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -42,11 +42,14 @@ impl DeadLetters {
         let reads = keys.map(|key| async move {
             // One that is too large cannot be read either.
             let bytes = self.container.get_at_most(BLOB_MAX_BYTES, &key).await?;
-            anyhow::Ok(bytes.ok().flatten().and_then(|bytes| read_dismissal(&bytes)))
+            anyhow::Ok(bytes.ok().flatten().and_then(|bytes| read_dismissal(&bytes)).ok_or(key))
         });
         let reads = stream::iter(reads).buffered(READS_AT_ONCE);
-        let read: Vec<Option<Dismissal>> = reads.try_collect().await?;
-        Ok(Dismissals::new(read.into_iter().flatten()))
+        let read: Vec<Result<Dismissal, String>> = reads.try_collect().await?;
+        let (read, unreadable): (Vec<_>, Vec<_>) = read.into_iter().partition(Result::is_ok);
+        let mut dismissals = Dismissals::new(read.into_iter().flatten());
+        dismissals.unreadable = unreadable.into_iter().filter_map(Result::err).collect();
+        Ok(dismissals)
     }
 
     fn dismissals_folder(&self) -> String {

@@ -102,6 +102,12 @@ impl Filter {
         any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
     }
 
+    /// True if dead letters in this state match.
+    #[must_use]
+    pub fn wants(&self, state: LetterState) -> bool {
+        any(&self.wanted_states, |wanted| wanted.is_of(state))
+    }
+
     /// True if dead letters of every state match. It does not matter then what the ledgers say.
     #[must_use]
     pub fn is_of_any_state(&self) -> bool {

@@ -8,9 +8,8 @@
 //! - `done.ndjson` has the header and all entries. It is written once every dead letter is finished, and again
 //!   with the ends once every delivery has ended.
 //!
-//! A chunk
-//! with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
-//! sends it again, unless `--skip-uncertain` is given; the delivery id is a function of job and
+//! A chunk with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
+//! sends it again, unless `--skip-uncertain` is given. The delivery id is a function of job and
 //! dead letter, so a receiver can recognize a repeat.
 //!
 //! Version 1 of these texts stays readable for ever.
@@ -100,7 +99,7 @@ pub enum ReplayState {
     Refused,
     /// Uncertain, and left so on request.
     Skipped,
-    /// Its blob no longer exists.
+    /// Its blob no longer exists, or can no longer be read.
     #[serde(rename = "gone")]
     Missing,
     /// It cannot be sent to this target at all.
@@ -195,6 +194,10 @@ pub(crate) fn start_chunk(
         };
         match existing {
             Some(entry) if entry.state.is_final() => entry.clone(),
+            // Its end says that it was sent.
+            Some(entry) if entry.end.is_some() => {
+                LedgerEntry { state: ReplayState::Sent, end: None, ..entry.clone() }
+            }
             _ if closed.contains(&planned.letter) => new(ReplayState::Closed),
             Some(LedgerEntry { state: ReplayState::Intent, .. }) if skip_uncertain => {
                 new(ReplayState::Skipped)
@@ -592,7 +595,7 @@ mod tests {
         let none = HashSet::new();
         let new = start_chunk("j", &plan, None, &none, true, 9);
         assert!(new.iter().all(|entry| entry.state == Intent));
-        // What was closed meanwhile is not sent again; what this job has sent stays so.
+        // No dead letter is sent that others have closed; entries that are sent stay so.
         let closed = HashSet::from([1, 2, 7].map(Uuid::from_u128));
         let states: Vec<_> = start_chunk("j", &plan, Some(&before), &closed, false, 9)
             .iter()

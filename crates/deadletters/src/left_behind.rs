@@ -11,7 +11,7 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::state::{LetterState, WantedState};
 
-/// The most blobs that are read: it takes seconds.
+/// The most blobs that are read. Reading these takes seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
 /// Dead letters that were set aside and not replayed since.

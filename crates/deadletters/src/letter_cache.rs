@@ -2,7 +2,7 @@
 //!
 //! A verb reads what it needs and ends; a page is loaded again and again, and must not read twenty
 //! thousand blobs each time. A blob never changes once it is written, so no blob is read twice:
-//! a refresh costs the listing and the new blobs.
+//! a refresh costs the listing, the ledgers and the new blobs.
 //!
 //! Promises: matches exactly what the verbs match; holds at most [`LETTERS_MAX`] dead letters,
 //! without their events, and says when there are more; holds at most [`KEYS_MAX`] keys of blobs

@@ -6,7 +6,7 @@
 //! - [`container`] reads and writes blobs and counts the requests, and `walk` finds the newest hours without listing everything;
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
 //! - [`replay`] sends them again and keeps its [`ledger`] beside them;
-//! - [`dismissed`] has what nothing is to be done about, and [`state`] says of each what became of it;
+//! - [`dismissed`] stores dismissals, and [`state`] tells the state of each dead letter;
 //! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk;
 //! - `elsewhere` finds alternatives for a search that found nothing.
 //!

@@ -1,4 +1,4 @@
-//! What the ledgers say of dead letters that were replayed. Pure.
+//! The newest replay of each dead letter, as the ledgers say. Pure.
 //!
 //! Separate from [`crate::replay`], which reads the ledgers, because filters ask it.
 

@@ -159,6 +159,12 @@ impl LetterStates {
         self.dismissals.cause_ms(cause)
     }
 
+    /// The keys of records in which people may have dismissed more dead letters.
+    #[must_use]
+    pub fn unreadable_dismissals(&self) -> &[String] {
+        &self.dismissals.unreadable
+    }
+
     /// The ledgers that may say of more dead letters that they are not open.
     #[must_use]
     pub fn unreadable(&self) -> &[UnreadableLedger] {

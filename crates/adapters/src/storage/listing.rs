@@ -145,9 +145,9 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
     }
 }
 
-/// The file of a key; `None` where it is missing or a link to a folder.
+/// The file of a key; `None` where it is missing, or a link to a folder, a pipe or a device.
 pub(super) fn file(path: &Path) -> io::Result<Option<Metadata>> {
-    Ok(unless_missing(fs::metadata(path))?.filter(|metadata| !metadata.is_dir()))
+    Ok(unless_missing(fs::metadata(path))?.filter(Metadata::is_file))
 }
 
 #[cfg(test)]

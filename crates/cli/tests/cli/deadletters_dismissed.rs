@@ -118,6 +118,15 @@ fn a_dismissed_cause_is_reopened_by_the_next_dead_letter_alone() {
     let done = container.run(&["dismiss", "--cause", id, "--note", "known"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert!(causes(&[]).iter().all(|cause| cause["id"] != id));
+    // As if that had been on the day before the next one.
+    let folder = container.path().join("_dismissed");
+    let record =
+        folder.read_dir().expect("a folder").next().expect("a record").expect("it is read").path();
+    let mut dismissal: Value =
+        serde_json::from_slice(&std::fs::read(&record).expect("a record")).expect("JSON");
+    dismissal["at"] = "2026-11-20T23:00:00.0000000Z".into();
+    std::fs::write(&record, dismissal.to_string()).expect("it is written");
+    assert!(causes(&["--state", "all"]).iter().all(|cause| cause["reopened"] == false));
     container.write(&[sample(7, (21, 10), "overloaded").blob()]);
     let again = causes(&["--cause", id]);
     assert_eq!(

@@ -350,6 +350,45 @@ async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_resume_leaves_out_what_another_job_has_sent_or_a_person_has_dismissed_since() {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let subscriber = Subscriber::listen(0).await.expect("a port");
+    let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
+    let statuses = [vec![StatusCode::INTERNAL_SERVER_ERROR; 5], vec![StatusCode::OK; 9]].concat();
+    tokio::spawn(subscriber.serve(status_sequence(statuses, 0), |_, _| {}));
+    let replay =
+        |more: &[&str]| container.run(&[&["replay", "--yes", "--to-url", &url], more].concat());
+    let first = replay(&["--name", "first"]);
+    assert_eq!(first.status.code(), Some(1), "{first:?}");
+    let dismissed = container.run(&["dismiss", "order-1", "--note", "refunded"]);
+    assert_eq!(dismissed.status.code(), Some(0), "{dismissed:?}");
+    let second = replay(&["order-2", "--name", "second"]);
+    assert_eq!(second.status.code(), Some(0), "{second:?}");
+    let resumed = text(&replay(&["--resume", "first"]).stdout);
+    assert!(resumed.contains("3 of 5 dead letters sent"), "{resumed}");
+    assert!(resumed.contains("2 were sent by another job or dismissed meanwhile"), "{resumed}");
+    let dismissed = container.run(&["list", "--state", "dismissed"]);
+    assert!(text(&dismissed.stdout).contains("order-1"), "{dismissed:?}");
+    let taken_back = container.run(&["undismiss", "--state", "all", "--since", "2026-11-01"]);
+    assert_eq!(text(&taken_back.stdout), "1 dead letter no longer dismissed\n", "{taken_back:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_connection_sends_nothing_and_the_dead_letters_stay_open() {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let (key, blob) = LETTERS[0].blob();
+    container.write(&[(key.replace("shop/orders/billing", "shop/orders/copied"), blob)]);
+    let done = container.run(&["replay", "--yes", "--to-url", "http://127.0.0.1:1/x"]);
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    // A ledger tells dead letters apart by their ids.
+    assert!(text(&done.stderr).contains("skipped: 1 dead letter with the id of another one"));
+    let open = container.run(&["list", "--output", "ndjson"]);
+    assert_eq!(text(&open.stdout).lines().count(), 6, "{open:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let (container, aws, sqs, _data) = start().await;
     let queue = aws.queue_url("fan-out");

@@ -23,6 +23,7 @@ use std::future::pending;
 use std::sync::Mutex;
 
 use adapters::machine::Machine;
+use adapters::storage::PutOutcome;
 use anyhow::{bail, ensure};
 use delivery::ports::Clock as _;
 use delivery::time::moment;
@@ -36,7 +37,8 @@ use self::run::{Halt, Run, RunResult};
 use self::sender::{ReplaySender, ReplayTarget};
 use crate::dead_letters::DeadLetters;
 use crate::ledger::{
-    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, write_done, write_plan,
+    self, CHUNK, JobHeader, KnownEnd, LedgerEntry, PlannedReplay, ReplayCounts, write_done,
+    write_plan,
 };
 use crate::rate::Rate;
 
@@ -119,10 +121,7 @@ impl ReplayJob {
     ) -> anyhow::Result<Self> {
         let NewJob { job, target, queue, results, rate, by, note } = new;
         let key = letters.ledger_key(&job, "plan");
-        ensure!(
-            letters.container.get(&key).await?.is_none(),
-            "there is a job {job} already: use --resume {job}, or another --name"
-        );
+        let exists = format!("there is a job {job} already: use --resume {job}, or another --name");
         let plan = plan.ordered();
         let header = JobHeader {
             v: ledger::VERSION,
@@ -136,7 +135,8 @@ impl ReplayJob {
             by,
             note,
         };
-        letters.container.put(&key, write_plan(&header, &plan)).await?;
+        let put = letters.container.put_if_absent(&key, write_plan(&header, &plan), None).await?;
+        ensure!(put == PutOutcome::Written, exists);
         let (letters, chunks, closed) = (letters.clone(), BTreeMap::new(), HashSet::new());
         Ok(Self { letters, header, plan, chunks, is_resumed: false, closed })
     }
@@ -215,6 +215,7 @@ impl ReplayJob {
         let began = moment::rfc3339(Machine.now_ms());
         if self.is_resumed {
             self.closed = self.closed_since().await?;
+            self.add_ends().await?;
         }
         let failures = Mutex::default();
         let interrupted = interrupted.map(|()| Halt::Interrupted).boxed().shared();
@@ -240,6 +241,17 @@ impl ReplayJob {
             return Ok(None);
         }
         NewEnds::begin(&self.letters, &self.header.job, options.expects_set_aside).await.map(Some)
+    }
+
+    /// Adds the ends to the entries that do not say whether they were sent.
+    async fn add_ends(&mut self) -> anyhow::Result<()> {
+        if self.header.results && self.counts().uncertain > 0 {
+            let ends = self.letters.ends(&self.header.job).await?;
+            for entry in self.chunks.values_mut().flatten() {
+                entry.end = ends.get(&entry.letter).map(KnownEnd::from);
+            }
+        }
+        Ok(())
     }
 
     /// The dead letters that others have sent or dismissed since the job began.

@@ -24,7 +24,7 @@ pub struct ReplayPlan {
     pub without_subscription: BTreeMap<String, u64>,
     /// How many dead letters are answers that are no events, and cannot be sent as replies.
     pub malformed_replies: u64,
-    /// How many dead letters are left out because another one has the same id: a copy of its blob.
+    /// The number of dead letters that are left out because another one has the same id: copies of its blob.
     pub copies: u64,
     /// The number of dead letters of each subscription that would be sent.
     pub subscriptions: BTreeMap<String, u64>,
@@ -85,10 +85,10 @@ impl ReplayPlan {
         self.retain(|entry| !(entry.is_set_aside && is_stopped(&entry.subscription)))
     }
 
-    /// True if each of them is a replay that was set aside again.
+    /// True if each of them is a replay that became a dead letter again.
     #[must_use]
     pub fn are_all_back(&self) -> bool {
-        self.letters.iter().all(|entry| entry.is_set_aside && entry.replay_of.is_some())
+        self.letters.iter().all(|entry| entry.replay_of.is_some())
     }
 
     /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would

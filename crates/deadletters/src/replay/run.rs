@@ -267,7 +267,8 @@ impl<'a, 'h> Run<'a, 'h> {
         let (header, container) = (&self.job.header, &self.job.letters.container);
         let bytes = container.get(&planned.key).await?;
         let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
-        let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
+        // A blob that cannot be read any more must not hold up the others of its job.
+        let letters = letters.and_then(Result::ok).unwrap_or_default();
         let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
         let job = Some(&header.job).filter(|_| header.results);
         let replay = job.and_then(|job| Replay::new(job, planned.letter));

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::aws_error::sentence;
+use adapters::error_words::CONNECTION_REFUSED;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::queues::{BATCH_ENTRIES_MAX, text_attribute};
@@ -318,7 +319,11 @@ fn result_of(error: &SdkError<SendMessageBatchError>) -> SendResult {
     let described =
         error.code().zip(error.message()).map(|(code, message)| format!("{message} ({code})"));
     let problem = described.unwrap_or_else(|| sentence(error));
-    if is_refusal(error) { SendResult::Refused(problem) } else { SendResult::Uncertain(problem) }
+    if is_refusal(error) || problem.ends_with(CONNECTION_REFUSED) {
+        SendResult::Refused(problem)
+    } else {
+        SendResult::Uncertain(problem)
+    }
 }
 
 async fn post(
@@ -352,17 +357,18 @@ async fn post(
     };
     let exchange = http.exchange(&request).await;
     let detail = exchange.detail;
-    let why = |problem: &str| detail.unwrap_or_else(|| problem.to_owned());
+    let why = |problem: &str| detail.clone().unwrap_or_else(|| problem.to_owned());
     match exchange.result {
         TransportResult::Answered { status: 200..=299, .. } => SendResult::Sent,
         TransportResult::Answered { status, .. } => {
             SendResult::Refused(format!("{} responded with {status}", display(url)))
         }
         TransportResult::TimedOut => SendResult::Uncertain(why("no response in time")),
-        // The two are not told apart, and the event may have arrived before the break.
-        TransportResult::SocketError => {
-            SendResult::Uncertain(why("the connection was refused or broken"))
+        TransportResult::SocketError if detail.as_deref() == Some(CONNECTION_REFUSED) => {
+            SendResult::Refused(CONNECTION_REFUSED.to_owned())
         }
+        // The event may have arrived before the break.
+        TransportResult::SocketError => SendResult::Uncertain(why("the connection broke")),
         TransportResult::ResolutionError => {
             SendResult::Refused(why("the host name does not resolve"))
         }

@@ -9,7 +9,7 @@ use deadletters::dismissed::Dismissal;
 use deadletters::filter::Filter;
 use deadletters::state::LetterState;
 use delivery::ports::Clock as _;
-use delivery::time::moment::rfc3339;
+use delivery::time::moment::{self, rfc3339};
 use uuid::Uuid;
 
 use super::search::Search;
@@ -55,9 +55,12 @@ impl Selected {
         let (letters, filter) = self.selection.open_in(state).await?;
         let search = Search::start(letters);
         let (mut found, mut causes) = (Vec::new(), HashSet::new());
+        let is_undone = state == LetterState::Dismissed;
         let left_out = take_each(&search.letters, &self.ids, &filter, |letter| {
-            found.push(letter.id);
-            causes.insert(cause_id(letter));
+            if !is_undone || filter.states.dismissal_of(letter.id).is_some() {
+                found.push(letter.id);
+                causes.insert(cause_id(letter));
+            }
         });
         let left_out = left_out.await?;
         search.clear();
@@ -88,7 +91,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
     let found = selected.find(LetterState::Dismissed).await?;
-    let at = rfc3339(Machine.now_ms());
+    // Another machine's clock may be ahead of this one.
+    let dismissals = found.letters.iter().filter_map(|id| found.filter.states.dismissal_of(*id));
+    let newest_ms = dismissals.filter_map(|of| moment::parse(&of.at)).max().unwrap_or_default();
+    let at = rfc3339(Machine.now_ms().max(newest_ms + 1));
     let dismissal = Dismissal::taken_back(found.letters.clone(), at, user());
     found.record(dismissal, "no longer dismissed").await
 }

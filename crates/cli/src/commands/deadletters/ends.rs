@@ -50,7 +50,7 @@ pub(super) async fn wait(
             header.job
         ));
     }
-    Ok(ended.delivered == counts.sent)
+    Ok(ended.delivered == header.letters as u64)
 }
 
 fn report(ends: &EndCounts) -> String {

@@ -70,7 +70,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (count, blobs) =
         (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));
-    let space = "a bucket with versions frees the space later, that of a stack after 7 days";
+    let space = "a bucket that keeps versions frees the space later; the bucket of a stack does after 7 days";
     if !arguments.yes {
         out(&format!("{count} in {blobs} would be removed; {space}\n"))?;
     }

@@ -91,7 +91,7 @@ pub(super) enum Round {
     Sent {
         /// True if it has sent all of them, and all were delivered where that was waited for.
         is_done: bool,
-        /// True if each was a replay that was set aside again.
+        /// True if each was a replay that became a dead letter again.
         are_all_back: bool,
     },
 }

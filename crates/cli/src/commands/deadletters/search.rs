@@ -6,6 +6,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use deadletters::cause::{Cause, CauseId};
 use deadletters::filter::Filter;
+use deadletters::state::LetterState;
 use deadletters::{DeadLetters, MissingName, ReadProgress};
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
@@ -54,6 +55,8 @@ impl Search {
             self.clear();
             note_other_states(&filter);
             self.note_alternatives(filter).await?;
+        } else {
+            note_replaying(&filter);
         }
         Ok(self.finish(found))
     }
@@ -140,6 +143,19 @@ fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
         }
         ReadProgress::Listed { .. } => {}
         ReadProgress::Read => bar.inc(1),
+    }
+}
+
+/// Prints how many dead letters are being replayed: a search for open ones does not show them.
+fn note_replaying(filter: &Filter) {
+    let counts = filter.states.known_counts();
+    let count = counts.iter().find(|(state, _)| *state == LetterState::Replaying);
+    if let (Some((_, count)), false) = (count, filter.wants(LetterState::Replaying)) {
+        let letters = text::dead_letters(*count);
+        note(format_args!(
+            "not shown: {letters} that a job has sent or may have sent: --state {}",
+            LetterState::Replaying
+        ));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::container;
 use crate::filter_args::FilterArgs;
 use crate::output::{Output, note};
 use crate::stack::Stack;
-use crate::unreadable_ledger::not_shown;
+use crate::unreadable_ledger::{dismissals_not_read, not_shown};
 use crate::{shell, text};
 
 /// Where the dead letters are.
@@ -73,6 +73,7 @@ impl SelectionArgs {
         let letters = self.container.open().await?;
         let filter = letters.with_states(filter).await?;
         not_shown(filter.states.unreadable()).iter().for_each(note);
+        dismissals_not_read(filter.states.unreadable_dismissals()).iter().for_each(note);
         Ok((letters, filter))
     }
 

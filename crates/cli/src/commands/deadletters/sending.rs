@@ -67,7 +67,7 @@ fn report(job: &str, counts: &ReplayCounts, all: u64, resume: &str) -> String {
     );
     let others = [
         (counts.unfit, "cannot be sent to this target".to_owned()),
-        (counts.gone, "no longer exist".to_owned()),
+        (counts.gone, "no longer exist, or cannot be read".to_owned()),
         (counts.skipped, "were uncertain and skipped".to_owned()),
         (counts.closed, "were sent by another job or dismissed meanwhile, and left out".to_owned()),
         (counts.refused, format!("were refused: {resume} tries again")),

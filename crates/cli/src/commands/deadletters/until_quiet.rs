@@ -59,8 +59,8 @@ pub(super) async fn run(
             None if now_ms.saturating_sub(last_ms) >= quiet_ms => break,
             None => {}
             Some(true) if now_ms.saturating_sub(last_new_ms) >= quiet_ms => bail!(
-                "the replayed deliveries become dead letters again: their subscription is still paused, or their \
-                 destination disabled"
+                "the replayed deliveries become dead letters again: their destination fails or is disabled, or their \
+                 subscription is still paused"
             ),
             Some(are_all_back) => {
                 last_ms = now_ms;

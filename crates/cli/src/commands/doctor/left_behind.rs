@@ -44,8 +44,9 @@ fn items(stack: &str, left: &LeftBehind) -> Vec<Item> {
             true => String::new(),
             false => format!(" among about the newest {}", text::grouped(LEFT_BEHIND_READS_MAX)),
         };
-        let message =
-            format!("{name} has {letters} with the reason {reason}{of_newest}, not replayed since");
+        let message = format!(
+            "{name} has {letters} with the reason {reason}{of_newest} that nobody has replayed"
+        );
         Item::warning(ITEM, message, set_aside::command(Some(stack), name, *reason))
     };
     left.counts.iter().map(item).collect()
@@ -67,11 +68,15 @@ mod tests {
         assert_eq!(
             line(true),
             format!(
-                "warning  left behind: shop/orders/billing has 12 dead letters with the reason Paused, not replayed \
-                 since; {command}\n"
+                "warning  left behind: shop/orders/billing has 12 dead letters with the reason Paused that \
+                 nobody has replayed; {command}\n"
             )
         );
-        assert!(line(false).contains("among about the newest 5,000, not"), "{}", line(false));
+        assert!(
+            line(false).contains("among about the newest 5,000 that nobody"),
+            "{}",
+            line(false)
+        );
         assert!(items("live", &LeftBehind::default()).is_empty());
     }
 }

@@ -26,6 +26,7 @@ use self::key::KeyParts;
 pub use self::letter::{StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::LASTMILE;
 use crate::event::Members;
+use crate::subscription::EVENTS_PER_BLOB_MAX;
 
 /// Every dead letter of a blob. `prefix` is the container's.
 ///
@@ -35,6 +36,13 @@ pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredDeadLette
     let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
+    // No blob of ours has more, and each takes many times the memory of its text.
+    if elements.len() > EVENTS_PER_BLOB_MAX as usize {
+        return Err(format!(
+            "{key}: it has {} dead letters, and at most {EVENTS_PER_BLOB_MAX} can be in a blob",
+            elements.len()
+        ));
+    }
     let is_shared = elements.len() > 1;
     let letter = |(place, element)| {
         let id = if is_shared { key_parts.id_at(place) } else { key_parts.guid };

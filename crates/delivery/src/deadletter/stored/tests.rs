@@ -28,6 +28,9 @@ fn a_dead_letter_is_identified_by_its_key_and_place_whatever_the_blob_says() {
     let shared = read(KEY, "dead", format!("[{stated},{stated}]").as_bytes()).unwrap();
     let ids: Vec<Uuid> = shared.iter().map(|letter| letter.id).collect();
     assert_eq!(ids, ["0", "1"].map(|place| Uuid::new_v5(&guid, place.as_bytes())));
+    let too_many = format!("[{}5]", "5,".repeat(10_000));
+    let why = read(KEY, "dead", too_many.as_bytes()).unwrap_err();
+    assert!(why.contains("it has 10001 dead letters, and at most 10000"), "{why}");
     // A name that is no GUID gives one that depends on the whole path.
     let named = |key: &str| read(key, "", stated.as_bytes()).unwrap().remove(0).id;
     assert_ne!(named("a/b/c/2026/11/20/7/copy.json"), named("a/b/d/2026/11/20/7/copy.json"));
