@@ -35,6 +35,8 @@ impl std::error::Error for UnreadableLedger {}
 pub struct Replayed {
     /// Each with the newest job that did.
     pub records: HashMap<Uuid, ReplayRecord>,
+    /// The dead letters in the plans of jobs that are not done, with the name of the job.
+    pub planned: HashMap<Uuid, String>,
     /// Those that may know of more.
     pub unreadable: Vec<UnreadableLedger>,
 }

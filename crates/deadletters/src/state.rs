@@ -141,6 +141,12 @@ impl LetterStates {
         by_job || self.dismissal_of(letter).is_some_and(|dismissal| dismissal.at.as_str() > at)
     }
 
+    /// The job that is not done and has the dead letter in its plan.
+    #[must_use]
+    pub fn planned_by(&self, letter: Uuid) -> Option<&str> {
+        self.replayed.planned.get(&letter).map(String::as_str)
+    }
+
     /// The newest replay of a dead letter, if there is one.
     #[must_use]
     pub fn replay_of(&self, letter: Uuid) -> Option<&ReplayRecord> {
@@ -232,7 +238,7 @@ mod tests {
             ending: Ending::Recorded,
         });
         let records = record.map(|record| (LETTER, record)).into_iter().collect();
-        let replayed = Replayed { records, unreadable: Vec::new() };
+        let replayed = Replayed { records, ..Replayed::default() };
         LetterStates::new(replayed, Dismissals::new(dismissals), 0)
     }
 

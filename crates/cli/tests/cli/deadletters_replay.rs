@@ -365,6 +365,8 @@ async fn a_resume_leaves_out_what_another_job_has_sent_or_a_person_has_dismissed
     assert_eq!(dismissed.status.code(), Some(0), "{dismissed:?}");
     let second = replay(&["order-2", "--name", "second"]);
     assert_eq!(second.status.code(), Some(0), "{second:?}");
+    let warned = "also in the plan of the job first, which is not done: 1 dead letter";
+    assert!(text(&second.stderr).contains(warned), "{second:?}");
     let resumed = text(&replay(&["--resume", "first"]).stdout);
     assert!(resumed.contains("3 of 5 dead letters sent"), "{resumed}");
     assert!(resumed.contains("2 were sent by another job or dismissed meanwhile"), "{resumed}");

@@ -32,11 +32,13 @@ const JOBS_AT_ONCE: usize = 8;
 struct JobLedger {
     header: JobHeader,
     entries: Vec<LedgerEntry>,
+    /// The dead letters of its plan, unless it is done.
+    planned: Vec<Uuid>,
 }
 
 impl JobLedger {
     fn records(self) -> impl Iterator<Item = ReplayRecord> {
-        let Self { header, entries } = self;
+        let Self { header, entries, .. } = self;
         let ending = Ending::of(&header);
         entries.into_iter().map(move |entry| ReplayRecord {
             job: header.job.clone(),
@@ -86,6 +88,8 @@ impl DeadLetters {
         let (ledgers, unreadable) = self.ledgers_of_jobs(&is_wanted).await?;
         replayed.unreadable = unreadable;
         for ledger in ledgers {
+            let of_job = ledger.planned.iter().map(|letter| (*letter, ledger.header.job.clone()));
+            replayed.planned.extend(of_job);
             for record in ledger.records().filter(|record| is_wanted(&record.entry.letter)) {
                 ledger::keep_latest(&mut replayed.records, record);
             }
@@ -144,7 +148,8 @@ impl DeadLetters {
     ) -> anyhow::Result<Option<JobLedger>> {
         let done = self.ledger_file(job, "done", |bytes| of_job(job, read_done(bytes)?)).await?;
         if let Some((header, entries)) = done {
-            return self.with_ends(JobLedger { header, entries }, true).await.map(Some);
+            let ledger = JobLedger { header, entries, planned: Vec::new() };
+            return self.with_ends(ledger, true).await.map(Some);
         }
         let Some((header, plan)) = self.plan_of(job).await? else { return Ok(None) };
         let chunks = (1..).zip(plan.chunks(CHUNK));
@@ -153,13 +158,14 @@ impl DeadLetters {
         let numbers = with_wanted.map(|(number, _)| number).collect();
         let chunks = self.read_chunks(job, Some(numbers)).await?;
         let entries = chunks.into_values().flatten().collect();
-        self.with_ends(JobLedger { header, entries }, false).await.map(Some)
+        let planned = plan.iter().map(|planned| planned.letter).collect();
+        self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
     }
 
     /// The ledger with the ends that were recorded. Once all are known, they are written into the file of a job
     /// that is done: the next look at it costs one request.
     async fn with_ends(&self, ledger: JobLedger, is_done: bool) -> anyhow::Result<JobLedger> {
-        let JobLedger { header, mut entries } = ledger;
+        let JobLedger { header, mut entries, planned } = ledger;
         let now_ms = Machine.now_ms();
         let may_end = |entry: &LedgerEntry| match entry.state {
             ReplayState::Sent | ReplayState::Intent | ReplayState::Skipped => {
@@ -182,7 +188,7 @@ impl DeadLetters {
                 _ = self.container.put(&key, write_done(&header, &entries)).await;
             }
         }
-        Ok(JobLedger { header, entries })
+        Ok(JobLedger { header, entries, planned })
     }
 
     /// Every replay job.

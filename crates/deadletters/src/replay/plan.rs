@@ -171,7 +171,7 @@ mod tests {
             (letter, ReplayRecord { job: "j".to_owned(), entry, ending: Ending::Recorded })
         };
         let records = letters.iter().map(record).collect();
-        let replayed = Replayed { records, unreadable: Vec::new() };
+        let replayed = Replayed { records, ..Replayed::default() };
         LetterStates::new(replayed, Dismissals::default(), 0)
     }
 

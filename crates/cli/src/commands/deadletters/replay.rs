@@ -8,6 +8,7 @@ use deadletters::filter::Filter;
 use deadletters::ledger::is_job_name;
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
+use deadletters::state::LetterStates;
 use deadletters::{DeadLetters, Rate};
 use delivery::address::http_url;
 use delivery::deadletter::stored::StoredDeadLetter;
@@ -222,7 +223,20 @@ async fn plan(
             "left out: {older}, whose replays are dead letters again and are sent instead"
         ));
     }
+    lines.extend(planned_elsewhere(&plan, &filter.states));
     Ok((plan, lines))
+}
+
+/// Warns of dead letters that a job which is not done would send too, if it still runs.
+fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String> {
+    let ids = plan.ids();
+    let jobs: Vec<&str> = ids.iter().filter_map(|letter| states.planned_by(*letter)).collect();
+    let first = text::line(jobs.first()?);
+    let letters = text::dead_letters(jobs.len() as u64);
+    Some(format!(
+        "also in the plan of the job {first}, which is not done: {letters}. If it still runs, both jobs send them; a \
+         resume leaves out what this job sends"
+    ))
 }
 
 /// True if the ends of deliveries will be recorded in this container. Prints a note if not.
