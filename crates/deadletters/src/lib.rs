@@ -35,6 +35,7 @@ pub mod letter_cache;
 mod listed;
 mod rate;
 mod reading;
+mod reads;
 pub mod replay;
 mod replayed;
 #[cfg(test)]
@@ -49,6 +50,5 @@ pub use self::dead_letters::{DeadLetters, ListedTotal};
 pub use self::elsewhere::MissingName;
 pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};
 pub use self::left_behind::{LEFT_BEHIND_READS_MAX, LeftBehind};
-pub use self::listed::{ReadObserver, ReadProgress};
 pub use self::rate::Rate;
-pub use self::reading::UnreadableBlobs;
+pub use self::reads::{ReadObserver, ReadProgress, UnreadableBlobs};

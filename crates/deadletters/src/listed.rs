@@ -3,42 +3,16 @@
 //! Promises: at most [`LISTED_FIRST_MAX`] blobs are held; others are listed while these are read.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use adapters::storage::Entry;
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 
 use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
+use crate::reads::{Content, ReadProgress};
 
 /// The most blobs that are listed before the first is read: about 300 bytes each.
 const LISTED_FIRST_MAX: usize = 200_000;
-
-/// Reported while many blobs are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadProgress {
-    /// Everything is listed, or the first [`LISTED_FIRST_MAX`] blobs are. Reading begins.
-    Listed {
-        /// The number of blobs that will be read; the others are in the cache.
-        to_read: u64,
-        /// True if these are all.
-        is_all: bool,
-    },
-    /// One blob was read.
-    Read,
-}
-
-/// Called with the progress of reads.
-pub type ReadObserver = Arc<dyn Fn(ReadProgress) + Send + Sync>;
-
-/// The need of a caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
-    /// All of them, which the cache does not have.
-    Whole,
-    /// The part that lists and sums need.
-    Summary,
-}
 
 impl DeadLetters {
     /// Every blob that may hold a matching dead letter, listed before the first is returned.

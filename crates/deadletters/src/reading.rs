@@ -15,22 +15,8 @@ use tokio::sync::SemaphorePermit;
 
 use crate::container::{BLOB_MAX_BYTES, TooLarge};
 use crate::dead_letters::DeadLetters;
-use crate::listed::ReadProgress;
+use crate::reads::{PERMIT_BYTES, READ_PERMITS, ReadProgress, UnreadableBlobs};
 use crate::summary::summary;
-
-/// The unit of [`READ_PERMITS`], in bytes.
-const PERMIT_BYTES: u64 = 1_024;
-/// Permits for the memory of the reads under way: one blob of the largest size, or many of the usual 2 KB.
-pub(crate) const READ_PERMITS: u32 = 64 * 1_024;
-
-/// Blobs that are not dead letters.
-#[derive(Debug, Clone, Default)]
-pub struct UnreadableBlobs {
-    /// The number of those that were read or were too large.
-    pub count: u64,
-    /// What is wrong with the last of them.
-    pub example: String,
-}
 
 impl DeadLetters {
     /// The blobs so far that were not dead letters.

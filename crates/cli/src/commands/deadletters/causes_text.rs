@@ -48,7 +48,8 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
         lines.push(format!("… and {more} with {letters}: --output json"));
     }
     if let (Some(cause), Some(id)) = (causes.first(), ids.first()) {
-        lines.push(format!("Next: lastmile deadletters show{place} {}", cause.example));
+        let example = text::short_id(cause.example);
+        lines.push(format!("Next: lastmile deadletters show{place} {example}"));
         lines.push(format!("      lastmile deadletters list{place} --cause {id}"));
         lines.push(format!("      lastmile deadletters replay{place} --cause {id}"));
     }
