@@ -170,7 +170,7 @@ impl Operator {
     }
 }
 
-/// What the ledgers of all jobs say.
+/// The ledgers of all jobs.
 #[derive(Default)]
 struct Replays(HashMap<Uuid, ReplayRecord>);
 
@@ -257,7 +257,7 @@ fn taken(world: &Inner) -> BTreeMap<usize, BTreeSet<usize>> {
     taken
 }
 
-/// What a world had of what makes it hard.
+/// Counts that show that a world was hard.
 #[derive(Debug, Default)]
 struct Covered {
     delivered: u64,

@@ -20,7 +20,7 @@ use super::rules::Rules;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::Inner;
 
-/// Whether a key belongs to a replay, and not to a dead letter.
+/// True if a key belongs to a replay, and not to a dead letter.
 pub(crate) fn is_of_replay(key: &str) -> bool {
     key.split('/').any(|folder| folder == REPLAYS_FOLDER)
 }
