@@ -167,7 +167,8 @@ impl LedgerEntry {
 }
 
 /// The id of the delivery that a job makes of a dead letter.
-pub(crate) fn delivery_id(job: &str, letter: Uuid) -> Uuid {
+#[must_use]
+pub fn delivery_id(job: &str, letter: Uuid) -> Uuid {
     // No job name contains a line end, so no two pairs give one text.
     Uuid::new_v5(&REPLAY_NAMESPACE, format!("{job}\n{letter}").as_bytes())
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Seen;
+use super::replayed::is_of_replay;
 use super::sinks::{properties, sink_delivery_of};
 use super::world::Inner;
 
@@ -33,7 +34,8 @@ impl Blob {
 /// The blobs, by id of their delivery.
 pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uuid, Vec<Blob>> {
     let mut blobs: BTreeMap<Uuid, Vec<Blob>> = BTreeMap::new();
-    for ((bucket, key), bytes) in &world.storage.blobs {
+    let letters = world.storage.blobs.iter().filter(|((_, key), _)| !is_of_replay(key));
+    for ((bucket, key), bytes) in letters {
         let parsed: Result<Value, _> = serde_json::from_slice(bytes);
         let properties = parsed.map(|blob| properties(&blob)).unwrap_or_default();
         let id = properties["deadletterid"].as_str().and_then(|id| id.parse::<Uuid>().ok());

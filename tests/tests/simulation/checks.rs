@@ -65,8 +65,10 @@ impl Inner {
                     );
                 }
             }
+            // Checked when it is stored.
+            (QueueName::DeadLetter, Carried::ReplayEnd(_)) => {}
             (_, Carried::Nothing | Carried::Publication(_))
-            | (_, Carried::Delivery(_) | Carried::DeadLetter(_)) => {
+            | (_, Carried::Delivery(_) | Carried::DeadLetter(_) | Carried::ReplayEnd(_)) => {
                 self.ledger.record_violation(format!("a message of the wrong kind for {queue:?}"));
             }
         }

@@ -82,7 +82,13 @@ impl Costs {
             (None, Carried::Publication(publication)) => {
                 Some(self.records.entry(publication.message.clone()).or_default())
             }
-            (None, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => None,
+            (
+                None,
+                Carried::Nothing
+                | Carried::Delivery(_)
+                | Carried::DeadLetter(_)
+                | Carried::ReplayEnd(_),
+            ) => None,
         }
     }
 }

@@ -137,6 +137,8 @@ pub(crate) struct Ledger {
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
+    /// The replays of dead letters, each with the delivery whose event it sends again.
+    pub(crate) replays: BTreeMap<Uuid, Uuid>,
     /// Those of `unprocessed` that their queue deleted after 14 days, because storage refused them
     /// all the time and no queue could take them.
     pub(crate) expired: BTreeSet<Uuid>,
@@ -273,7 +275,10 @@ impl Ledger {
         let message = held.origin().filter(|message| self.has_record(message))?;
         let part = match &held.carried {
             Carried::Publication(publication) => publication.part.as_ref().zip(Some(publication)),
-            Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
+            Carried::Nothing
+            | Carried::Delivery(_)
+            | Carried::DeadLetter(_)
+            | Carried::ReplayEnd(_) => None,
         };
         let published = self.published[self.record_of(message)].1.topic;
         let topic = part.map_or(published, |(_, publication)| publication.topic.as_deref());

@@ -43,7 +43,10 @@ impl Inner {
         let same = received.iter().any(|queued| {
             let expected = match &queued.carried {
                 Carried::Publication(before) => (**before).clone(),
-                Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => Publication {
+                Carried::Nothing
+                | Carried::Delivery(_)
+                | Carried::DeadLetter(_)
+                | Carried::ReplayEnd(_) => Publication {
                     message: queued.message.clone(),
                     published_ms: queued.sent_ms,
                     topic: queued.topic.clone(),
@@ -117,7 +120,10 @@ impl Inner {
         let says_the_same = received.iter().any(|queued| {
             let group = match &queued.carried {
                 Carried::Publication(publication) => &publication.group,
-                Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => &queued.group,
+                Carried::Nothing
+                | Carried::Delivery(_)
+                | Carried::DeadLetter(_)
+                | Carried::ReplayEnd(_) => &queued.group,
             };
             (publication.published_ms, &publication.group) == (queued.published_ms(), group)
         });
@@ -216,7 +222,10 @@ impl Inner {
     pub(crate) fn received_with(&self, letter: &DeadLetter) -> Option<Queued> {
         let same = |queued: &Queued| match &queued.carried {
             Carried::DeadLetter(before) => **before == *letter,
-            Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
+            Carried::Nothing
+            | Carried::Publication(_)
+            | Carried::Delivery(_)
+            | Carried::ReplayEnd(_) => {
                 *letter.newest_reason() == Reason::ProcessingFailed
                     && Some(letter.decided_ms) == queued.first_received_ms
             }

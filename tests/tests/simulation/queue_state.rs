@@ -7,15 +7,17 @@ use delivery::time::duration::DAY_MS;
 
 use super::queued::Queued;
 
-/// The retention period of a message.
-const RETENTION_MS: u64 = 14 * DAY_MS;
+/// The longest retention period of a message.
+const RETENTION_MAX_MS: u64 = 14 * DAY_MS;
 
 /// Messages by the time of their next change, and by their copy.
 type ByTime = BTreeSet<(u64, u64)>;
 
 /// One queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct QueueState {
+    /// The retention period of a message.
+    retention_ms: u64,
     pub(crate) messages: BTreeMap<u64, Queued>,
     /// Delayed, or received and not deleted; by when they become visible.
     pub(crate) hidden: ByTime,
@@ -30,10 +32,32 @@ pub(crate) struct QueueState {
     pub(crate) receipts: HashMap<String, u64>,
 }
 
+impl Default for QueueState {
+    fn default() -> Self {
+        Self {
+            retention_ms: RETENTION_MAX_MS,
+            messages: BTreeMap::new(),
+            hidden: ByTime::new(),
+            visible: BTreeMap::new(),
+            in_flight: BTreeSet::new(),
+            of_group: HashMap::new(),
+            expiry: ByTime::new(),
+            receipts: HashMap::new(),
+        }
+    }
+}
+
 impl QueueState {
+    /// Keeps each message for this long.
+    pub(crate) fn keep_for(&mut self, retention_ms: u64) {
+        self.retention_ms = retention_ms;
+        let messages = self.messages.values();
+        self.expiry = messages.map(|it| (it.sent_ms + retention_ms, it.copy)).collect();
+    }
+
     pub(crate) fn put(&mut self, queued: Queued) {
         self.hidden.insert((queued.visible_ms, queued.copy));
-        self.expiry.insert((queued.sent_ms + RETENTION_MS, queued.copy));
+        self.expiry.insert((queued.sent_ms + self.retention_ms, queued.copy));
         self.messages.insert(queued.copy, queued);
     }
 
@@ -42,7 +66,7 @@ impl QueueState {
         self.hidden.remove(&(queued.visible_ms, copy));
         self.remove_visible(&queued);
         self.land(&queued);
-        self.expiry.remove(&(queued.sent_ms + RETENTION_MS, copy));
+        self.expiry.remove(&(queued.sent_ms + self.retention_ms, copy));
         self.receipts.remove(&queued.receipt);
         Some(queued)
     }

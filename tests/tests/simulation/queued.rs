@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use delivery::delivery::replay::ReplayEnd;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Hold, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::waits::DELAY_MAX_MS;
-use delivery::wire::{read_dead_letter, read_delivery, read_publication};
+use delivery::wire::{
+    is_replay_end, read_dead_letter, read_delivery, read_publication, read_replay_end,
+};
 use uuid::Uuid;
 
 use super::sinks::sink_delivery_of;
@@ -23,6 +26,8 @@ pub(crate) enum Carried {
     Delivery(Arc<Delivery>),
     /// A dead letter.
     DeadLetter(Arc<DeadLetter>),
+    /// The end of a replayed delivery.
+    ReplayEnd(Arc<ReplayEnd>),
 }
 
 impl Carried {
@@ -37,6 +42,9 @@ impl Carried {
                 let event = Event::recall(&message.body, Input::Auto);
                 Self::Delivery(Arc::new(read_delivery(value, event).expect(READABLE)))
             }
+            Attribute::DeadLetter(value) if is_replay_end(value) => {
+                Self::ReplayEnd(Arc::new(read_replay_end(value).expect(READABLE)))
+            }
             Attribute::DeadLetter(value) => {
                 Self::DeadLetter(Arc::new(read_dead_letter(value, &message.body).expect(READABLE)))
             }
@@ -46,7 +54,7 @@ impl Carried {
     /// The delivery that it carries.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
-            Self::Nothing | Self::Publication(_) => None,
+            Self::Nothing | Self::Publication(_) | Self::ReplayEnd(_) => None,
             Self::Delivery(delivery) => Some(delivery),
             Self::DeadLetter(letter) => Some(&letter.delivery),
         }
@@ -68,9 +76,11 @@ impl Carried {
             Self::DeadLetter(letter) if letter.returned.is_some() => {
                 Some(sink_delivery_of(letter.delivery.id))
             }
-            Self::Nothing | Self::Publication(_) | Self::Delivery(_) | Self::DeadLetter(_) => {
-                self.delivery().map(|delivery| delivery.id)
-            }
+            Self::Nothing
+            | Self::Publication(_)
+            | Self::Delivery(_)
+            | Self::DeadLetter(_)
+            | Self::ReplayEnd(_) => self.delivery().map(|delivery| delivery.id),
         }
     }
 }
@@ -120,7 +130,7 @@ impl Queued {
         match &self.carried {
             Carried::Nothing => Some(&self.message),
             Carried::Publication(publication) => Some(&publication.message),
-            Carried::Delivery(_) | Carried::DeadLetter(_) => None,
+            Carried::Delivery(_) | Carried::DeadLetter(_) | Carried::ReplayEnd(_) => None,
         }
     }
 
@@ -136,6 +146,7 @@ impl Queued {
             Carried::Publication(publication) => publication.published_ms,
             Carried::Delivery(delivery) => delivery.published_ms,
             Carried::DeadLetter(letter) => letter.delivery.published_ms,
+            Carried::ReplayEnd(end) => end.at_ms,
         }
     }
 
@@ -144,7 +155,7 @@ impl Queued {
         match &self.carried {
             Carried::Publication(publication) => publication.hold,
             Carried::Delivery(delivery) => delivery.hold,
-            Carried::Nothing | Carried::DeadLetter(_) => Hold::default(),
+            Carried::Nothing | Carried::DeadLetter(_) | Carried::ReplayEnd(_) => Hold::default(),
         }
     }
 

@@ -111,6 +111,11 @@ impl Queues {
         self.state(queue).put(queued);
     }
 
+    /// A queue keeps each message for this long.
+    pub(crate) fn keep_for(&mut self, queue: QueueName, retention_ms: u64) {
+        self.state(queue).keep_for(retention_ms);
+    }
+
     /// All messages of a queue.
     pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &Queued> {
         self.states[queue as usize].messages.values()

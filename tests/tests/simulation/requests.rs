@@ -107,7 +107,11 @@ impl Inner {
             |id: Uuid| self.ledger.after.get(&id).into_iter().flatten().copied().find(of_way);
         let ids: Vec<Uuid> = match Self::letters_in(body) {
             Some(letters) => letters.into_iter().filter_map(after).collect(),
-            None => marked(body).filter_map(known).filter(of_way).collect(),
+            None => marked(body)
+                .filter_map(known)
+                .map(|id| self.replayed_as(id))
+                .filter(of_way)
+                .collect(),
         };
         (number, ids)
     }

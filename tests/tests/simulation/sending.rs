@@ -48,7 +48,10 @@ impl Inner {
         }
         let part = match &carried {
             Carried::Publication(publication) => self.ids_of_part(&message.body, publication),
-            Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
+            Carried::Nothing
+            | Carried::Delivery(_)
+            | Carried::DeadLetter(_)
+            | Carried::ReplayEnd(_) => None,
         };
         self.note_sent(queue, &carried, part.clone());
         if let Carried::Publication(publication) = &carried
@@ -110,7 +113,10 @@ impl Inner {
     fn starts<'a>(&self, way: Way, carried: &'a Carried) -> Option<&'a Delivery> {
         let was_received = match carried {
             Carried::DeadLetter(letter) => letter.reason != Reason::EventTooLargeToResend,
-            Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
+            Carried::Nothing
+            | Carried::Publication(_)
+            | Carried::Delivery(_)
+            | Carried::ReplayEnd(_) => {
                 matches!(way.queue, QueueName::Isolation | QueueName::Slow)
             }
         };
@@ -127,7 +133,7 @@ impl Inner {
     ) {
         let stores = self.invocation().stores;
         match carried {
-            Carried::Nothing => {}
+            Carried::Nothing | Carried::ReplayEnd(_) => {}
             Carried::Publication(publication) => {
                 self.invocation().forwarded.push((publication.message.clone(), part));
             }
@@ -145,7 +151,8 @@ impl Inner {
         }
     }
 
-    fn enqueue(
+    /// Puts a message into a queue.
+    pub(crate) fn enqueue(
         &mut self,
         queue: QueueName,
         message: Message,
@@ -213,9 +220,13 @@ impl Inner {
         match (carried.id(), carried) {
             (Some(id), _) => self.ledger.name(id),
             (None, Carried::Publication(publication)) => format!("record {}", publication.message),
-            (None, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
-                "nothing".to_owned()
-            }
+            (
+                None,
+                Carried::Nothing
+                | Carried::Delivery(_)
+                | Carried::DeadLetter(_)
+                | Carried::ReplayEnd(_),
+            ) => "nothing".to_owned(),
         }
     }
 }

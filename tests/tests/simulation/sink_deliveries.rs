@@ -306,6 +306,9 @@ fn carried_letter(held: &Queued) -> Option<&DeadLetter> {
             DeliveryTarget::Sink(letter) => Some(letter),
             DeliveryTarget::Destination | DeliveryTarget::Reply => None,
         },
-        Carried::DeadLetter(_) | Carried::Publication(_) | Carried::Nothing => None,
+        Carried::DeadLetter(_)
+        | Carried::Publication(_)
+        | Carried::Nothing
+        | Carried::ReplayEnd(_) => None,
     }
 }

@@ -55,6 +55,12 @@ impl Storage {
         }
     }
 
+    /// Every container refuses everything until then.
+    pub(crate) fn refuse_until(&mut self, until_ms: u64) {
+        (self.default, self.own) =
+            (Availability::RefusesUntil(until_ms), Availability::RefusesUntil(until_ms));
+    }
+
     /// Writes a blob; returns whether it is there, which is not always the result that the writer
     /// gets.
     pub(crate) fn put(

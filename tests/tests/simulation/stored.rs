@@ -6,6 +6,7 @@ use delivery::time::moment::hour_folder;
 use uuid::Uuid;
 
 use super::queued::{Carried, Queued};
+use super::replayed::is_of_replay;
 use super::rules::OWN_CONTAINER;
 use super::storage::DEFAULT_CONTAINER;
 use super::trace::digest;
@@ -19,6 +20,9 @@ impl Inner {
         mut key: String,
         mut bytes: Vec<u8>,
     ) -> Result<(), PutError> {
+        if is_of_replay(&key) {
+            return self.store_ends(bucket, &key, bytes);
+        }
         self.saboteur.tampers_with_blob(&mut key, &mut bytes);
         let id = key
             .rsplit('/')
@@ -87,9 +91,10 @@ impl Inner {
             let decided_ms = match &held.carried {
                 Carried::DeadLetter(letter) => letter.decided_ms,
                 // What came without a decision was decided when it was first received.
-                Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
-                    held.first_received_ms.unwrap_or_default()
-                }
+                Carried::Nothing
+                | Carried::Publication(_)
+                | Carried::Delivery(_)
+                | Carried::ReplayEnd(_) => held.first_received_ms.unwrap_or_default(),
             };
             path.ends_with(&format!("/{}/{id}.json", hour_folder(decided_ms)))
         };

@@ -6,7 +6,7 @@ use delivery::subscription::catalogue::Catalogue;
 
 use super::faults::{Fault, SeededRandom};
 use super::processes::Memory;
-use super::rules::{Rules, catalogue};
+use super::rules::{Rules, catalogue, of_topic};
 
 /// The facts of one subscription in one version that the checks need.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,21 @@ impl Versions {
         versions.add_unusable(0, rules.len());
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
         versions.add(mended_ms, &whole, Vec::new());
+        versions
+    }
+
+    /// The subscriptions of the topic with this name are paused until a time. Nothing can be read from then until
+    /// another time.
+    pub(crate) fn paused(topic: &str, until_ms: u64, readable_ms: u64, rules: &[Rules]) -> Self {
+        let mut versions = Self { list: Vec::new() };
+        let resumed: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
+        let mut paused = resumed.clone();
+        for number in of_topic(rules, topic) {
+            paused[number].as_mut().expect("all are there").subscription.paused = true;
+        }
+        versions.add(0, &paused, Vec::new());
+        versions.add_unusable(until_ms, rules.len());
+        versions.add(readable_ms, &resumed, Vec::new());
         versions
     }
 

@@ -101,9 +101,13 @@ impl Touched {
         match (carried.id(), carried) {
             (Some(id), _) => Self::one(id),
             (None, Carried::Publication(publication)) => Self::Record(publication.message.clone()),
-            (None, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
-                Self::Everything
-            }
+            (
+                None,
+                Carried::Nothing
+                | Carried::Delivery(_)
+                | Carried::DeadLetter(_)
+                | Carried::ReplayEnd(_),
+            ) => Self::Everything,
         }
     }
 }

@@ -50,6 +50,7 @@ mod local_servers;
 mod nginx;
 mod page_server;
 mod programs;
+mod resumed;
 mod rollback;
 mod sample_destinations;
 mod sample_letters;
