@@ -146,8 +146,9 @@ impl Operator {
         let filter = Filter { states: Arc::clone(states), ..self.filter.clone() };
         let folder = format!("/{}/", self.job);
         let is_new = |key: &str| key.contains(&folder) && self.seen.insert(key.to_owned());
-        let mut letters = stored(world, is_new);
-        letters.retain(|letter| filter.matches(letter));
+        let (mut letters, mut ids) = (stored(world, is_new), BTreeSet::new());
+        // A delivery that was duplicated may have left two blobs with one id.
+        letters.retain(|letter| filter.matches(letter) && ids.insert(letter.id));
         let mut plan = ReplayPlan::default();
         letters.iter().for_each(|letter| plan.add(letter, &ReplayTarget::Subscription));
         if is_first {
