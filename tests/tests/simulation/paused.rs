@@ -152,7 +152,7 @@ impl Operator {
         let mut plan = ReplayPlan::default();
         letters.iter().for_each(|letter| plan.add(letter, &ReplayTarget::Subscription));
         if is_first {
-            plan.leave_out_older();
+            plan.leave_out_older(states);
         }
         if plan.is_empty() {
             self.is_done = world.now_ms - self.last_ms >= QUIET_MS;

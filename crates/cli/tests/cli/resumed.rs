@@ -4,7 +4,7 @@ use crate::deployments::{document, try_apply};
 use crate::versioned_bucket::VersionedBucket;
 
 const PAUSED: &str = ", paused: true";
-const COMMAND: &str = "shop/orders/a has dead letters of this time; this replays them:\n  \
+const COMMAND: &str = "shop/orders/a has dead letters from the pause; this replays them:\n  \
     lastmile deadletters replay --subscription shop/orders/a --reason Paused --until-quiet PT12M\n";
 
 #[test]
