@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(lines(3, &[], 0), ["3 attempts were made, of which the blob keeps no history"]);
         assert_eq!(
             lines(2, &[attempt(0, "Busy", Some(503))], 0)[1],
-            "1 more attempt was made; the blob keeps no history of it"
+            "1 attempt more was made, of which the blob keeps no history"
         );
         assert!(lines(0, &[], 0).is_empty());
     }

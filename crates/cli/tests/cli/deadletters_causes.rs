@@ -147,8 +147,10 @@ fn a_long_title_continues_on_the_line_of_the_subscription_and_ends_with_its_fiel
 fn the_next_commands_show_the_example_and_select_the_cause() {
     let container = container(2, |number| format!("busy, request {number}"));
     let cause = &causes(&container)[0];
-    let (example, id) =
-        (cause["example"].as_str().expect("an id"), &cause["id"].as_str().expect("an id")[..8]);
+    let (example, id) = (
+        &cause["example"].as_str().expect("an id")[..8],
+        &cause["id"].as_str().expect("an id")[..8],
+    );
     let lines = lines_at(&container, "80");
     let next = &lines[lines.len() - 3..];
     assert!(
