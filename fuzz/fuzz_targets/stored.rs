@@ -80,7 +80,8 @@ fn written(options: &[u8], text: &str) {
     let both = read(&key, "", &shared).expect("our own");
     assert_eq!(both.len(), 2);
     for letter in [&first, &second] {
-        let stored = both.iter().find(|stored| stored.id == letter.delivery.id).expect("its id");
+        let stored =
+            both.iter().find(|stored| stored.delivery_id() == letter.delivery.id).expect("its id");
         same(stored, letter, &shared);
     }
 }
@@ -88,7 +89,7 @@ fn written(options: &[u8], text: &str) {
 fn same(stored: &StoredDeadLetter, letter: &DeadLetter, blob: &[u8]) {
     let shown = String::from_utf8_lossy(blob);
     let delivery = &letter.delivery;
-    assert_eq!(stored.id, delivery.id, "{shown}");
+    assert_eq!(stored.delivery_id(), delivery.id, "{shown}");
     assert_eq!(stored.subscription, delivery.subscription, "{shown}");
     assert_eq!(stored.reason, letter.reason.to_string(), "{shown}");
     assert_eq!(stored.attempts, delivery.attempts, "{shown}");
