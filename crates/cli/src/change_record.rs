@@ -15,6 +15,7 @@ use aws_sdk_sts::Client;
 use aws_sdk_sts::config::Builder;
 
 use crate::advice::aws_error;
+use crate::advice::chain;
 use crate::output::note;
 use crate::stack;
 
@@ -56,7 +57,10 @@ impl RecordArgs {
         }
         let by = caller().await;
         if let Err(problem) = &by {
-            note(format_args!("the history will not show who makes this change: {problem:#}"));
+            note(format_args!(
+                "the history will not show who makes this change: {}",
+                chain(problem)
+            ));
         }
         ChangeRecord { by: by.ok(), message }
     }

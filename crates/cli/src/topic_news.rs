@@ -11,6 +11,7 @@ use delivery::subscription::name::TopicName;
 use delivery::table::{Expected, Table as _};
 use futures::stream::{self, StreamExt as _};
 
+use crate::advice::chain;
 use crate::output::note;
 use crate::stack::{self, Stack};
 use crate::text;
@@ -26,7 +27,8 @@ pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
     if let Err(problem) = tell_all(stack, topics).await {
         note(text::line(&format!(
             "functions were not told of this change; they find it when they list the topics: within 30 seconds up to \
-             1,000 topics, within five minutes up to 10,000: {problem:#}"
+             1,000 topics, within five minutes up to 10,000: {}",
+            chain(&problem)
         )));
     }
 }

@@ -22,7 +22,7 @@ pub struct Dismissal {
     v: u32,
     /// When, RFC 3339.
     pub at: String,
-    /// Who, as far as that is known.
+    /// The person, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason; empty where dismissals are taken back.

@@ -140,7 +140,7 @@ pub struct LedgerEntry {
 /// The known end of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownEnd {
-    /// How it ended.
+    /// The kind of end.
     pub state: ReplayOutcome,
     /// When, RFC 3339.
     pub at: String,
@@ -604,6 +604,13 @@ mod tests {
             .collect();
         use ReplayState::Closed;
         assert_eq!(states, [Closed, Sent, Intent, Skipped, Missing, Unfit, Closed]);
+        // An end says that an uncertain one was sent; the chunk does not repeat it.
+        let end = Some(KnownEnd { state: ReplayOutcome::Delivered, at: moment::rfc3339(8) });
+        let ended = [LedgerEntry { end, ..entry(1, ReplayState::Intent) }];
+        for skip in [false, true] {
+            let started = start_chunk("j", &plan[..1], Some(&ended), &closed, skip, 9);
+            assert_eq!(started, [entry(1, ReplayState::Sent)], "{skip}");
+        }
     }
 
     #[test]

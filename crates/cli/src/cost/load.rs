@@ -92,7 +92,7 @@ impl Load {
         let of_events = mapping(at_once, deployment.pollers(), window_s, published_bytes);
         let events = QueueLoad::of(&fresh, &of_events, published_bytes);
         let retried = retried(plan, subscription, average, deliveries);
-        let of_retries = mapping(deployment.retry_concurrency, None, RETRY_WINDOW_S, bytes);
+        let of_retries = mapping_of_waits(deployment, bytes);
         let retries = QueueLoad::of(&retried, &of_retries, bytes);
         let dead_letters = deliveries * average.dead_letters;
         let queue = QueueLoad::of(&stored(dead_letters, deployment), &DEAD_LETTER_MAPPING, bytes);
@@ -142,6 +142,16 @@ fn part_bytes(traffic: &Traffic) -> f64 {
     let events = as_f64(REQUESTS_IN_PLACE as u64) / traffic.fan_out.max(1.0);
     events.clamp(1.0, traffic.events_per_message.max(1.0)) * traffic.event_bytes
         + MESSAGE_OVERHEAD_BYTES
+}
+
+/// The mapping of a queue of waits or of replays, for messages of this size.
+pub(super) fn mapping_of_waits(deployment: &Deployment, bytes: f64) -> EventSourceMapping {
+    EventSourceMapping {
+        batch_size: deployment.batch_size.min(fitting(bytes)),
+        window_s: RETRY_WINDOW_S,
+        concurrency: deployment.retry_concurrency,
+        pollers: None,
+    }
 }
 
 /// Messages of this size that fit into one invocation.

@@ -17,12 +17,10 @@ use super::cost_items::{
     platform_log_bytes, requests, running, sqs_requests, stored, storing, subscriptions, surcharge,
     table,
 };
-use super::load::{
-    self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, RETRY_WINDOW_S, failure_ms,
-};
+use super::load::{self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
 use super::measured::{FAILED_LINE_BYTES, PUT_OFF_LINE_BYTES, WAITING_MESSAGES, WAITING_PUT_OFFS};
 use super::plan::Plan;
-use super::queue_load::{EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
+use super::queue_load::{QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
 use super::subscription_reads::SubscriptionReads;
 use super::table_use::{TableUse, Users};
 use crate::numbers::{count, decimals};
@@ -89,12 +87,7 @@ impl Work {
     fn queue(&self, plan: &Plan, subscription: &Subscription) -> QueueLoad {
         let Plan { traffic, deployment } = plan;
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-        let mapping = EventSourceMapping {
-            batch_size: deployment.batch_size.min(load::fitting(bytes)),
-            window_s: RETRY_WINDOW_S,
-            concurrency: deployment.retry_concurrency,
-            pollers: None,
-        };
+        let mapping = load::mapping_of_waits(deployment, bytes);
         let work = QueueWork {
             records: DELIVERIES * self.messages,
             attempts_per_record: if self.messages > 0.0 {

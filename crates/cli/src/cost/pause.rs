@@ -9,13 +9,11 @@ use super::cost_items::{
     CostItem, DEAD_LETTER_LINES_BYTES, drained, invoked, log_lines, logs, platform_log_bytes,
     requests, running, sqs_requests, stored, storing,
 };
-use super::load::{
-    self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, RETRY_WINDOW_S, failure_ms,
-};
+use super::load::{self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
 use super::measured::DELIVERED_LINE_BYTES;
 use super::plan::Plan;
 use super::prices::{GET, PUT};
-use super::queue_load::{EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
+use super::queue_load::{QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
 use crate::numbers::count;
 
 /// Deliveries that are set aside.
@@ -100,7 +98,7 @@ fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
 }
 
 /// Carries a million messages of this size through the dead-letter queue, with a log line of these bytes each.
-/// Those of one invocation share requests.
+/// Messages of one invocation share requests.
 fn carried(
     plan: &Plan,
     sent: &'static str,
@@ -125,12 +123,7 @@ fn carried(
 fn fan_out_queue(plan: &Plan, subscription: &Subscription) -> QueueLoad {
     let Plan { traffic, deployment } = plan;
     let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-    let mapping = EventSourceMapping {
-        batch_size: deployment.batch_size.min(load::fitting(bytes)),
-        window_s: RETRY_WINDOW_S,
-        concurrency: deployment.retry_concurrency,
-        pollers: None,
-    };
+    let mapping = load::mapping_of_waits(deployment, bytes);
     let work = QueueWork {
         records: DELIVERIES,
         attempts_per_record: 1.0,

@@ -37,8 +37,8 @@ use self::run::{Halt, Run, RunResult};
 use self::sender::{ReplaySender, ReplayTarget};
 use crate::dead_letters::DeadLetters;
 use crate::ledger::{
-    self, CHUNK, JobHeader, KnownEnd, LedgerEntry, PlannedReplay, ReplayCounts, write_done,
-    write_plan,
+    self, CHUNK, JobHeader, KnownEnd, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState,
+    write_done, write_plan,
 };
 use crate::rate::Rate;
 
@@ -247,7 +247,8 @@ impl ReplayJob {
     async fn add_ends(&mut self) -> anyhow::Result<()> {
         if self.header.results && self.counts().uncertain > 0 {
             let ends = self.letters.ends(&self.header.job).await?;
-            for entry in self.chunks.values_mut().flatten() {
+            let uncertain = |entry: &&mut LedgerEntry| entry.state == ReplayState::Intent;
+            for entry in self.chunks.values_mut().flatten().filter(uncertain) {
                 entry.end = ends.get(&entry.letter).map(KnownEnd::from);
             }
         }

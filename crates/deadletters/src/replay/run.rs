@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use adapters::error_words::chain_words;
 use adapters::machine::Machine;
 use anyhow::Context as _;
 use delivery::deadletter::stored::read;
@@ -41,7 +42,7 @@ pub(super) enum Halt {
 impl Halt {
     /// Stops for what the ends of deliveries show, or since they cannot be read.
     pub(super) fn of_ends(failing: anyhow::Result<String>) -> Self {
-        Self::Stopped(failing.unwrap_or_else(|error| format!("{error:#}")))
+        Self::Stopped(failing.unwrap_or_else(|error| chain_words(error.as_ref()).join(": ")))
     }
 }
 

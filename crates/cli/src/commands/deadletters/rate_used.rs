@@ -11,6 +11,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 
+use crate::advice::chain;
 use crate::stack::Stack;
 use crate::topics::{self, Wanted};
 
@@ -65,9 +66,7 @@ impl RateUsed {
             (None, Some(stack), ReplayTarget::Subscription) => {
                 match deployed(stack, &plan.subscriptions).await {
                     Ok(catalogue) => Self::of_destinations(&catalogue, &plan.subscriptions),
-                    Err(error) => {
-                        Self { rate: Rate::default(), why: Why::Unread(format!("{error:#}")) }
-                    }
+                    Err(error) => Self { rate: Rate::default(), why: Why::Unread(chain(&error)) },
                 }
             }
             (None, _, _) => Self { rate: Rate::default(), why: Why::Default },

@@ -22,6 +22,7 @@ use super::search::Search;
 use super::selection::{ContainerArgs, take_each};
 use super::sending::send;
 use super::{resume, until_quiet};
+use crate::advice::chain;
 use crate::commands::destinations::stopped;
 use crate::confirm::may_proceed;
 use crate::files::usage_error;
@@ -130,11 +131,7 @@ pub(super) async fn round(
     arguments: Arguments,
     new: Option<&[StoredDeadLetter]>,
 ) -> anyhow::Result<Round> {
-    let target = match (arguments.to_url, arguments.to_topic) {
-        (Some(url), _) => ReplayTarget::Url(url),
-        (None, Some(topic)) => ReplayTarget::Topic(topic),
-        (None, None) => ReplayTarget::Subscription,
-    };
+    let target = target(arguments.to_url, arguments.to_topic);
     let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
     let goes_to = queues.for_target(&target, None);
     if !arguments.dry_run
@@ -171,7 +168,7 @@ pub(super) async fn round(
     report_without_subscription(&plan);
     match &goes_to {
         Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
-        Err(problem) => note(format_args!("{problem:#}")),
+        Err(problem) => note(chain(problem)),
     }
     let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;
     note(&rate);
@@ -196,6 +193,14 @@ pub(super) async fn round(
     let place = arguments.container.options();
     let is_done = send(letters, job, &sender, options, arguments.wait, &place).await?;
     Ok(Round::Sent { is_done, are_all_back })
+}
+
+fn target(url: Option<Url>, topic: Option<TopicName>) -> ReplayTarget {
+    match (url, topic) {
+        (Some(url), _) => ReplayTarget::Url(url),
+        (None, Some(topic)) => ReplayTarget::Topic(topic),
+        (None, None) => ReplayTarget::Subscription,
+    }
 }
 
 /// Plans what would be sent, with lines about what is left out.

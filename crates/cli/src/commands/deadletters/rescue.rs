@@ -22,6 +22,7 @@ use url::Url;
 
 use super::selection::ContainerArgs;
 use crate::advice::aws_error;
+use crate::advice::chain;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::{progress, queue, text};
@@ -62,7 +63,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     let id = message.message_id().unwrap_or_default();
                     note(format_args!(
                         "{id}: {}; it stays in the queue",
-                        text::line(&format!("{problem:#}"))
+                        text::line(&chain(&problem))
                     ));
                 }
             }

@@ -89,7 +89,7 @@ fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     )
 }
 
-/// Which chunks are uncertain, and whether they are sent again.
+/// Lists the uncertain chunks, and says whether they are sent again.
 fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
     let mut numbers: Vec<String> =

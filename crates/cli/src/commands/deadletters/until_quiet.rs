@@ -25,7 +25,7 @@ const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
 /// Replays until nothing has come for this long.
 ///
 /// # Errors
-/// What ends a round, and dead letters that return again and again.
+/// An error of a round, and dead letters that return again and again.
 pub(super) async fn run(
     letters: DeadLetters,
     arguments: Arguments,

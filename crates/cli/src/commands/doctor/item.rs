@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::advice::chain;
 use crate::text;
 
 /// How a thing is.
@@ -51,7 +52,7 @@ impl Item {
     /// That something could not be looked at, by these credentials or at all.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
         let help = "these credentials may lack a permission: docs/doctor.md has those of doctor";
-        Self::warning(item, format!("not checked: {why:#}"), help)
+        Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 
     /// Its line.

@@ -31,6 +31,7 @@ use serde::Serialize;
 
 use self::item::{Item, State};
 use super::explain::named;
+use crate::advice::chain;
 use crate::output::{out, out_json};
 use crate::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
 use crate::stack::{self, Stack};
@@ -82,7 +83,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 let subscription = named(catalogue, name)?;
                 let sent = test_event::sent(&stack, catalogue, &subscription, arguments.wait).await;
                 let help = "docs/doctor.md says what --try needs";
-                sent.unwrap_or_else(|why| Item::error(item, format!("{why:#}"), help))
+                sent.unwrap_or_else(|why| Item::error(item, chain(&why), help))
             }
             None => Item::warning(item, "not sent", "see to the lines above first"),
         });

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::failed;
 use super::item::Item;
+use crate::advice::chain;
 use crate::advice::is_denied;
 use crate::queues::{Expected, LAST_RESORT, QUEUES};
 use crate::stack::Stack;
@@ -39,7 +40,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Queue>, Vec<
             Ok(queue) => queues.push(queue),
             Err(why) if !is_denied(&why) => items.push(Item::error(
                 expected.name,
-                format!("{why:#}"),
+                chain(&why),
                 "a queue that was removed is not made again by an update: deploy the stack under another name",
             )),
             Err(why) => items.push(Item::not_checked(expected.name, &why)),

@@ -6,6 +6,7 @@ use delivery::subscription::catalogue::Catalogue;
 use dialects::{Finding, Severity};
 
 use super::item::Item;
+use crate::advice::chain;
 use crate::advice::is_denied;
 use crate::lints::with_lints;
 use crate::stack::Stack;
@@ -23,7 +24,7 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
             let help = format!("write them: lastmile apply -f FILE --stack {}", stack.name);
             let item = match is_denied(&why) {
                 true => Item::not_checked(ITEM, &why),
-                false => Item::error(ITEM, format!("{why:#}"), help),
+                false => Item::error(ITEM, chain(&why), help),
             };
             return Ok((None, vec![item]));
         }
