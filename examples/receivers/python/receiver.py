@@ -27,7 +27,7 @@ work = queue.SimpleQueue()
 
 def handle(body):
     """Your work: it may take its time, and it is done again if this program ends in the middle of it."""
-    print("handled", body.decode(errors="replace"), flush=True)
+    print(f"handled {body.decode(errors='replace')}\n", end="", flush=True)
 
 
 def read_key(text):
@@ -131,5 +131,6 @@ for path in EVENTS.glob("[!.]*"):
         work.put(path.name)
 threading.Thread(target=worker, daemon=True).start()
 server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "8080"))), Receiver)
-print(f"listening on http://127.0.0.1:{server.server_port}/", flush=True)
+# With its line end in one write: two threads print.
+print(f"listening on http://127.0.0.1:{server.server_port}/\n", end="", flush=True)
 server.serve_forever()
