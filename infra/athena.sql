@@ -1,7 +1,7 @@
 -- Dead letters in Amazon Athena (engine version 3): two tables, two views, and sample queries.
 --
--- Replace DEAD_LETTER_BUCKET by the stack's output DeadLetterBucketName, and append DeadLetterPrefix, if it is set, in all
--- four places. Athena runs one statement at a time.
+-- Replace DEAD_LETTER_BUCKET by the stack's output DeadLetterBucketName in all four places. Athena runs one statement at a
+-- time.
 --
 -- No crawler is needed and no partition has to be added: the partitions are projected from the key,
 -- <namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json, in UTC, without leading zeros.

@@ -108,17 +108,14 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/".to_owned()),
         ("TABLE_NAME", "lastmile".to_owned()),
         ("EVENTS_QUEUE_URL", queue("events")),
-        ("FAN_OUT_QUEUE_URL", queue("fan-out")),
         ("RETRY_QUEUE_URL", queue("retry")),
         ("SLOW_QUEUE_URL", queue("slow")),
         ("ISOLATION_QUEUE_URL", queue("isolation")),
         ("DEAD_LETTER_QUEUE_URL", queue("dead-letter")),
-        ("UNPROCESSED_QUEUE_URL", queue("unprocessed")),
         ("LAST_RESORT_QUEUE_URL", queue("last-resort")),
         ("DEAD_LETTER_CONTAINER", "dead-letters".to_owned()),
         // The subscriber is on loopback and without TLS, which dispatch refuses by default.
         ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1".to_owned()),
         // A bucket cannot be a subdomain of an IP address.
-        ("S3_FORCE_PATH_STYLE", "true".to_owned()),
     ]
 }

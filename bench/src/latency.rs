@@ -40,8 +40,7 @@ const DESTINATIONS: usize = 10;
 /// The most messages of an invocation.
 const BATCH: usize = 10;
 /// The queues that dispatch reads, and the processes that read each. The others of the template take what is lost.
-const MAPPINGS: [(&str, usize); 5] =
-    [("events", 10), ("fan-out", 2), ("retry", 2), ("slow", 2), ("isolation", 2)];
+const MAPPINGS: [(&str, usize); 4] = [("events", 10), ("retry", 2), ("slow", 2), ("isolation", 2)];
 /// How long events are sent that do not count, and those that do.
 const WARM_UP: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(20);

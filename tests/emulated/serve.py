@@ -12,6 +12,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - `dynamodb:LeadingKeys` are the partition keys of the items that a request names. Only those of single items and of
   queries are found here: with another request, the key is missing.
 - `lambda:GetAccountSettings` needs a permission.
+- A saved query can be made and deleted.
 - `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
 
@@ -31,6 +32,7 @@ os.environ["AUTH"] = "true"
 from ministack import app
 from ministack.core import iam_actions, iam_evaluator
 from ministack.services import lambda_svc, sts
+from ministack.services.cloudformation import provisioners
 
 IDENTITY = "sts:GetWebIdentityToken"
 TAGS_OBJECT = "s3:PutObjectTagging"
@@ -178,6 +180,11 @@ async def over_tls(scope, receive, send):
     await emulated_app(scope, receive, send)
 
 
+provisioners._RESOURCE_HANDLERS["AWS::Logs::QueryDefinition"] = {
+    "create": lambda logical_id, properties, stack: (f"{stack}-{logical_id}", {}),
+    "update": lambda physical_id, before, after, stack: (physical_id, {}),
+    "delete": lambda physical_id, properties: None,
+}
 iam_actions.extract_iam_action, iam_actions.s3_service_context = extract_iam_action, s3_service_context
 iam_actions.dynamodb_service_context = dynamodb_service_context
 iam_evaluator._resolve_condition_key, iam_evaluator.enforce = condition_key, enforce

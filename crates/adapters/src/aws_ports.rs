@@ -50,11 +50,12 @@ pub struct AwsIngressPorts {
     secrets: SecretStores,
 }
 
-/// An S3 client, which addresses buckets by path if `force_path_style` is set.
+/// An S3 client. Where another endpoint than that of AWS is named, it addresses buckets by path: few of them have names below their own.
 #[must_use]
-pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Client {
-    let config =
-        aws_sdk_s3::config::Builder::from(config).force_path_style(force_path_style).build();
+pub fn s3_client(config: &SdkConfig) -> aws_sdk_s3::Client {
+    let has_endpoint =
+        config.endpoint_url().is_some() || std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
+    let config = aws_sdk_s3::config::Builder::from(config).force_path_style(has_endpoint).build();
     aws_sdk_s3::Client::from_conf(config)
 }
 
@@ -80,7 +81,7 @@ impl AwsPorts {
         secrets: SecretStores,
         identity: Identity,
     ) -> Result<Self, ClientError> {
-        let s3 = s3_client(config, settings.s3_force_path_style);
+        let s3 = s3_client(config);
         let sqs = aws_sdk_sqs::Client::new(config);
         let table = DynamoTable::new(config, settings.table.clone());
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
@@ -88,7 +89,7 @@ impl AwsPorts {
             http: HttpSender::new(policy)?,
             storage: AwsStoragePorts {
                 sinks: SqsSinks(sqs.clone()),
-                queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
+                queues: SqsQueues::new(sqs, settings.queues.clone()),
                 blobs: S3Blobs(s3.clone()),
             },
             // A consent belongs to an address and not to a delivery, so no message carries it.
@@ -123,8 +124,8 @@ impl AwsStoragePorts {
         let sqs = aws_sdk_sqs::Client::new(config);
         Self {
             sinks: SqsSinks(sqs.clone()),
-            queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs(s3_client(config, settings.s3_force_path_style)),
+            queues: SqsQueues::new(sqs, settings.queues.clone()),
+            blobs: S3Blobs(s3_client(config)),
         }
     }
 }

@@ -47,7 +47,6 @@ const CALLS_AT_ONCE: usize = 8;
 pub struct SqsQueues {
     client: Client,
     queues: Arc<HashMap<QueueName, KnownQueue>>,
-    fair: bool,
     pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
 }
 
@@ -68,16 +67,12 @@ struct Pending {
 }
 
 impl SqsQueues {
-    /// The queues at these URLs; `fair` sends each message under its subscription's group.
+    /// The queues at these URLs.
     #[must_use]
-    pub fn new(
-        client: Client,
-        urls: impl IntoIterator<Item = (QueueName, String)>,
-        fair: bool,
-    ) -> Self {
+    pub fn new(client: Client, urls: impl IntoIterator<Item = (QueueName, String)>) -> Self {
         let known = |url| KnownQueue { url, calls: Semaphore::new(CALLS_AT_ONCE) };
         let queues = Arc::new(urls.into_iter().map(|(name, url)| (name, known(url))).collect());
-        Self { client, queues, fair, pending: Arc::default() }
+        Self { client, queues, pending: Arc::default() }
     }
 
     /// Adds the message to the pending ones; returns the batch that this filled, if any, and
@@ -168,10 +163,7 @@ impl SqsQueues {
         for (name, value) in message.attributes() {
             entry = entry.message_attributes(name, text_attribute(&value));
         }
-        // A switch, because some emulators refuse a group on a standard queue.
-        if self.fair {
-            entry = entry.set_message_group_id(group_id(&message.group));
-        }
+        entry = entry.set_message_group_id(group_id(&message.group));
         entry.build().expect("id and body are set")
     }
 }

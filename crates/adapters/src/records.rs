@@ -56,6 +56,10 @@ struct SystemAttributes {
     group: Option<String>,
     #[serde(rename = "AWSTraceHeader")]
     trace: Option<String>,
+    /// The queue that gave the message up to this one.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+    #[serde(rename = "DeadLetterQueueSourceArn")]
+    given_up_by: Option<String>,
 }
 
 /// A message attribute of its sender; binary values are ignored.
@@ -93,6 +97,12 @@ impl SourceQueues {
         let arn = arn.unwrap_or_default();
         let known = self.ends.iter().find(|(end, _)| arn.ends_with(end));
         known.map_or(self.untrusted, |(_, queue)| *queue)
+    }
+
+    /// True if the events queue gave this message up. Publishers wrote it, so none of its attributes is ours, whatever its name.
+    fn was_published(&self, given_up_by: Option<&str>) -> bool {
+        let known = self.ends.iter().filter(|(_, queue)| !queue.is_internal());
+        given_up_by.is_some_and(|arn| known.clone().any(|(end, _)| arn.ends_with(end)))
     }
 }
 
@@ -134,8 +144,11 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     let attribute = attribute.or_else(|| delivery.map(Attribute::Delivery));
     let attribute = attribute.or_else(|| publication.map(Attribute::Publication));
     let queue = queues.of_arn(message.event_source_arn.as_deref());
+    let system = message.attributes.unwrap_or_default();
+    let is_ours = queue.is_internal() && !queues.was_published(system.given_up_by.as_deref());
+    let attribute = attribute.filter(|_| is_ours);
     let mut count = |name: &str| {
-        let text = ours(name).filter(|_| queue.is_internal());
+        let text = ours(name).filter(|_| is_ours);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     };
     let (earlier_receives, unread) = (count(RECEIVES_ATTRIBUTE), count(UNREAD_ATTRIBUTE));
@@ -143,7 +156,6 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     // The body of a message of our own was converted when it was first received.
     let is_published = !queue.is_internal() || attribute.is_none();
     let structured = is_published.then(|| structured(attributes, &body)).flatten();
-    let system = message.attributes.unwrap_or_default();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
     // SQS always sends the time. Should it not, now is the safe guess: a guess in the past might
     // make the event expire.
@@ -227,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             (record.topic.as_deref(), record.attribute.clone(), record.trusted_attribute()),
-            (Some("shop/orders"), Some(Attribute::Delivery("{}".to_owned())), None)
+            (Some("shop/orders"), None, None)
         );
         assert_eq!(
             record.traceparent.as_deref(),
@@ -240,15 +252,27 @@ mod tests {
     }
 
     #[test]
-    fn our_counts_are_believed_on_internal_queues_only() {
-        for (queue, counts) in [("retry", (3, 4)), ("events", (0, 0)), ("another", (0, 0))] {
-            let batch = format!(
-                r#"{{"Records":[{{"messageId":"m1","messageAttributes":{{
-                  "receives":{{"stringValue":"3","dataType":"String"}},"unread":{{"stringValue":"4","dataType":"String"}}}},
-                  "eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:{queue}"}}]}}"#
-            );
+    fn attributes_are_ours_on_internal_queues_unless_the_events_queue_gave_the_message_up() {
+        for (queue, given_up_by, is_ours) in [
+            ("retry", None, true),
+            ("retry", Some("retry"), true),
+            ("retry", Some("another"), true),
+            ("retry", Some("events"), false),
+            ("events", None, false),
+            ("another", None, false),
+        ] {
+            let arn = |name: &str| format!("arn:aws:sqs:us-east-1:000000000000:{name}");
+            let text =
+                |value: &str| serde_json::json!({"stringValue": value, "dataType": "String"});
+            let system = serde_json::json!({"DeadLetterQueueSourceArn": given_up_by.map(arn)});
+            let attributes = serde_json::json!({"receives": text("3"), "unread": text("4"), "deadletter": text("{}")});
+            let message = serde_json::json!({"messageId": "m1", "attributes": system,
+                "messageAttributes": attributes, "eventSourceARN": arn(queue)});
+            let batch = serde_json::json!({ "Records": [message] }).to_string();
             let record = &read_batch(&batch).unwrap()[0];
-            assert_eq!((record.earlier_receives, record.unread), counts, "{queue}");
+            let counts = if is_ours { (3, 4) } else { (0, 0) };
+            assert_eq!((record.earlier_receives, record.unread), counts, "{queue} {given_up_by:?}");
+            assert_eq!(record.attribute.is_some(), is_ours, "{queue} {given_up_by:?}");
         }
     }
 

@@ -23,9 +23,7 @@ pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
 pub const TABLE_NAME: &str = "TABLE_NAME";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
-/// The queue of deliveries and records that were re-enqueued before a first attempt.
-pub const FAN_OUT_QUEUE_URL: &str = "FAN_OUT_QUEUE_URL";
-/// The queue of deliveries that wait for their next attempt.
+/// The queue of deliveries that wait for an attempt, and of records that were re-enqueued before a first one.
 pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
 /// The queue of due deliveries to destinations that are slow to answer.
 pub const SLOW_QUEUE_URL: &str = "SLOW_QUEUE_URL";
@@ -33,19 +31,15 @@ pub const SLOW_QUEUE_URL: &str = "SLOW_QUEUE_URL";
 pub const ISOLATION_QUEUE_URL: &str = "ISOLATION_QUEUE_URL";
 /// The queue of dead letters on their way to storage.
 pub const DEAD_LETTER_QUEUE_URL: &str = "DEAD_LETTER_QUEUE_URL";
-/// The queue of records that the events queue gave up.
-pub const UNPROCESSED_QUEUE_URL: &str = "UNPROCESSED_QUEUE_URL";
 /// The queue of what storage refused for too long.
 pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
 /// The bucket for dead letters whose subscription names none.
 pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
-/// What the keys in that bucket begin with.
-pub const DEAD_LETTER_PREFIX: &str = "DEAD_LETTER_PREFIX";
 /// The topic of records that name none: `namespace/topic`.
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
 /// Who may publish over HTTP: `keys`, whoever shows one of `PUBLISHER_KEYS`, or `iam`, whom Lambda has let in.
 pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
-/// The names of the keys of which a request over HTTP needs one, comma-separated: `secretsmanager:ID`, `secretsmanager:ID#MEMBER`, `ssm:NAME` or `env:NAME`.
+/// The keys of which a request over HTTP needs one, comma-separated: ARNs of secrets and parameters, or names as subscriptions have them.
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 /// The senders that are granted a CloudEvents handshake (OPTIONS), as DNS names, comma-separated, such as `eventgrid.azure.net`; `*` for all.
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
@@ -57,20 +51,12 @@ pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// The function's own timeout in seconds. The deadline of an invocation less the timeout is the time of AWS, by which a function corrects its clock if that is wrong by more than five seconds; without this variable it does not.
 pub const FUNCTION_TIMEOUT_SECONDS: &str = "FUNCTION_TIMEOUT_SECONDS";
-/// Whether messages carry their subscription as message group: `true` or `false`.
-pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 /// Which deliveries are logged: `all`, or `failures`, all but those that succeed at their first attempt.
 pub const LOG_DELIVERIES: &str = "LOG_DELIVERIES";
 /// The CloudWatch namespace of the metrics; each deployment in an account needs one of its own.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
-/// Whether metrics are also written by topic: `true` or `false`.
-pub const METRICS_PER_TOPIC: &str = "METRICS_PER_TOPIC";
-/// Whether metrics are also written by the outcome of an attempt and by the reason of an end: `true` or `false`.
-pub const METRICS_PER_OUTCOME: &str = "METRICS_PER_OUTCOME";
-/// Whether each subscription has metrics of its own: `true` or `false`.
-pub const METRICS_PER_SUBSCRIPTION: &str = "METRICS_PER_SUBSCRIPTION";
-/// Whether S3 is addressed by path: `true` or `false`.
-pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
+/// What else metrics are written by, comma-separated: `topic`, `outcome` (with the reasons of ends), `subscription`.
+pub const METRICS_PER: &str = "METRICS_PER";
 
 /// Set by Lambda: the address of the Runtime API and of the Extensions API.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
@@ -84,10 +70,6 @@ pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXT
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
 /// The port of the extension, unless its variable names another.
 pub(crate) const EXTENSION_PORT_DEFAULT: &str = "2773";
-
-/// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
-/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
-const PREFIX_MAX_BYTES: usize = 180;
 
 /// The longest timeout of a function.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
@@ -136,16 +118,12 @@ pub struct DispatchSettings {
     pub log_deliveries: LogDeliveries,
     /// What is counted.
     pub metrics: MetricsSettings,
-    /// Whether queues are fair.
-    pub fair_queues: bool,
-    /// Whether S3 is addressed by path.
-    pub s3_force_path_style: bool,
 }
 
 /// Settings of the deadletter function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterSettings {
-    /// The queues it reads from, and the queue of last resort.
+    /// The events queue, whose messages it does not believe, its own queue, and the queue of last resort.
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
@@ -153,10 +131,6 @@ pub struct DeadLetterSettings {
     pub timeout_ms: Option<u64>,
     /// What is counted.
     pub metrics: MetricsSettings,
-    /// Whether queues are fair.
-    pub fair_queues: bool,
-    /// Whether S3 is addressed by path.
-    pub s3_force_path_style: bool,
 }
 
 /// Settings of the ingress function.
@@ -186,7 +160,6 @@ impl DispatchSettings {
             table: env.required(TABLE_NAME)?,
             queues: vec![
                 (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
-                (QueueName::FanOut, env.queue(FAN_OUT_QUEUE_URL)?),
                 (QueueName::Retry, env.queue(RETRY_QUEUE_URL)?),
                 (QueueName::Slow, env.queue(SLOW_QUEUE_URL)?),
                 (QueueName::Isolation, env.queue(ISOLATION_QUEUE_URL)?),
@@ -201,8 +174,6 @@ impl DispatchSettings {
             timeout_ms: env.timeout_ms()?,
             log_deliveries: env.log_deliveries()?,
             metrics: env.metrics()?,
-            fair_queues: env.switch(FAIR_QUEUES)?,
-            s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
     }
 }
@@ -216,15 +187,13 @@ impl DeadLetterSettings {
         let env = Lookup(lookup);
         Ok(Self {
             queues: vec![
+                (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
-                (QueueName::Unprocessed, env.queue(UNPROCESSED_QUEUE_URL)?),
                 (QueueName::LastResort, env.queue(LAST_RESORT_QUEUE_URL)?),
             ],
             container: env.container()?,
             timeout_ms: env.timeout_ms()?,
             metrics: env.metrics()?,
-            fair_queues: env.switch(FAIR_QUEUES)?,
-            s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
     }
 }
@@ -244,7 +213,7 @@ impl IngressSettings {
         })?;
         let keys = env.parse_or(PUBLISHER_KEYS, "", |text| {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-            names.map(str::parse).collect::<Result<Vec<SecretName>, String>>()
+            names.map(publisher_key).collect::<Result<Vec<SecretName>, String>>()
         })?;
         if by_keys && keys.is_empty() {
             return Err(SettingsError::Missing(PUBLISHER_KEYS));
@@ -307,23 +276,11 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     fn container(&self) -> Result<Container, SettingsError> {
         let bucket = self.parse(DEAD_LETTER_CONTAINER, |bucket| {
             if bucket.contains('/') {
-                return Err(format!(
-                    "\"{bucket}\" is not a bucket name; a prefix belongs in {DEAD_LETTER_PREFIX}"
-                ));
+                return Err(format!("\"{bucket}\" is not the name of a bucket"));
             }
             Ok(bucket.to_owned())
         })?;
-        let prefix = self.parse_or(DEAD_LETTER_PREFIX, "", |prefix| {
-            let prefix = prefix.trim_matches('/');
-            let bytes = prefix.len();
-            if bytes > PREFIX_MAX_BYTES {
-                return Err(format!(
-                    "it has {bytes} bytes; at most {PREFIX_MAX_BYTES} are allowed"
-                ));
-            }
-            Ok(prefix.to_owned())
-        })?;
-        Ok(Container { bucket, prefix })
+        Ok(Container { bucket, prefix: String::new() })
     }
 
     fn metrics(&self) -> Result<MetricsSettings, SettingsError> {
@@ -335,11 +292,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             }
             Ok(text.to_owned())
         })?;
-        let splits = Splits {
-            topic: self.switch(METRICS_PER_TOPIC)?,
-            outcome: self.switch(METRICS_PER_OUTCOME)?,
-            subscription: self.switch(METRICS_PER_SUBSCRIPTION)?,
-        };
+        let splits = self.parse_or(METRICS_PER, "", splits)?;
         Ok(MetricsSettings { namespace, splits })
     }
 
@@ -378,13 +331,30 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         }
         Ok(own)
     }
+}
 
-    fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
-        match self.optional(name).as_deref() {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(other) => invalid(name, Err(format!("\"{other}\" is neither true nor false"))),
+/// What metrics are split by, from a list of names.
+///
+/// # Errors
+/// The name that is none of them.
+pub fn splits(text: &str) -> Result<Splits, String> {
+    let mut splits = Splits::default();
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        match name {
+            "topic" => splits.topic = true,
+            "outcome" => splits.outcome = true,
+            "subscription" => splits.subscription = true,
+            other => return Err(format!("\"{other}\" is not topic, outcome or subscription")),
         }
+    }
+    Ok(splits)
+}
+
+/// The name of a publisher's key. Both services take an ARN as a name.
+fn publisher_key(text: &str) -> Result<SecretName, String> {
+    match text.split(':').nth(2) {
+        Some(service) if text.starts_with("arn:") => format!("{service}:{text}").parse(),
+        _ => text.parse(),
     }
 }
 
@@ -406,11 +376,10 @@ fn invalid<T>(name: &'static str, result: Result<T, String>) -> Result<T, Settin
 mod tests {
     use super::*;
 
-    const GOOD: [(&str, &str); 9] = [
+    const GOOD: [(&str, &str); 8] = [
         (SUBSCRIPTIONS_URI, "s3://config/subscriptions/"),
         (TABLE_NAME, "lastmile"),
         (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
-        (FAN_OUT_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
         (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),
         (SLOW_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/slow"),
         (ISOLATION_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/isolation"),
@@ -430,7 +399,6 @@ mod tests {
     #[test]
     fn what_is_not_set_has_a_safe_default() {
         let settings = read(&[]).unwrap();
-        assert!(!settings.fair_queues && !settings.s3_force_path_style);
         assert_eq!(settings.private, PrivateDestinations::default());
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
@@ -501,9 +469,8 @@ mod tests {
             (EVENTS_QUEUE_URL, "events", "not a queue URL"),
             (EVENTS_QUEUE_URL, "mailto:events@example.com", "not a queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
-            (FAIR_QUEUES, "yes", "true nor false"),
             (LOG_DELIVERIES, "none", "neither all nor failures"),
-            (METRICS_PER_SUBSCRIPTION, "yes", "true nor false"),
+            (METRICS_PER, "topic,day", "\"day\" is not topic, outcome or subscription"),
             (METRICS_NAMESPACE, "AWS/Lambda", "not beginning with AWS/"),
             (MAX_CONCURRENCY, "50+", "50+10"),
             (MAX_CONCURRENCY, "0", "positive"),
@@ -511,7 +478,7 @@ mod tests {
             (FUNCTION_TIMEOUT_SECONDS, "901", "from 1 to 900"),
             (FUNCTION_TIMEOUT_SECONDS, "2m", "from 1 to 900"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
-            (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
+            (DEAD_LETTER_CONTAINER, "a/b", "the name of a bucket"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),
@@ -522,11 +489,11 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_may_be_as_long_as_keys_allow() {
-        let prefix = |bytes| read(&[(DEAD_LETTER_PREFIX, &"x".repeat(bytes))]);
-        assert_eq!(prefix(180).unwrap().container.prefix.len(), 180);
-        let error = prefix(181).unwrap_err().to_string();
-        assert!(error.ends_with("it has 181 bytes; at most 180 are allowed"), "{error}");
+    fn metrics_are_split_by_what_is_listed() {
+        let splits = |list| read(&[(METRICS_PER, list)]).unwrap().metrics.splits;
+        assert_eq!(splits(""), Splits::default());
+        assert_eq!(splits("topic, subscription,outcome"), Splits::ALL);
+        assert_eq!(splits("outcome"), Splits { outcome: true, ..Splits::default() });
     }
 
     #[test]
@@ -551,6 +518,13 @@ mod tests {
         assert_eq!(read("iam", "").map(names), Ok(vec![]));
         let two = vec!["secretsmanager:one#key".to_owned(), "ssm:/two".to_owned()];
         assert_eq!(read("keys", "secretsmanager:one#key, ssm:/two").map(names), Ok(two));
+        let (secret, parameter) = (
+            "arn:aws:secretsmanager:eu-west-1:123456789012:secret:keys-a1b2c3",
+            "arn:aws:ssm:eu-west-1:123456789012:parameter/keys",
+        );
+        let both: &'static str = format!("{secret},{parameter}").leak();
+        let named = vec![format!("secretsmanager:{secret}"), format!("ssm:{parameter}")];
+        assert_eq!(read("keys", both).map(names), Ok(named));
         assert_eq!(read("iam", "").map(|read| read.allowed_origins), Ok(AllowedOrigins::default()));
         for (authorization, keys, name) in
             [("none", "ssm:a", INGRESS_AUTHORIZATION), ("keys", "hunter2", PUBLISHER_KEYS)]

@@ -179,6 +179,30 @@ impl Telemetry {
         }
     }
 
+    /// Logs a delivery that is not attempted yet, and measures its age if it never was.
+    pub fn held(&self, delivery: &Delivery, why: WaitReason, wait_ms: u64, now_ms: u64) {
+        if delivery.attempts == 0 {
+            self.waited(delivery.published_ms, now_ms);
+        }
+        if why == WaitReason::Probation {
+            return put_off(delivery, wait_ms);
+        }
+        line!(
+            Level::INFO,
+            delivery,
+            attempts = delivery.attempts,
+            why = why.as_str(),
+            wait_ms,
+            "delivery.held"
+        );
+    }
+
+    /// Measures the age of an event that waits for its first attempt: SQS knows no age of a message that is sent again.
+    pub fn waited(&self, published_ms: u64, now_ms: u64) {
+        let age_ms = now_ms.saturating_sub(published_ms);
+        self.meter.measure_alone(Metric::EventAgeBeforeAttemptInMs, age_ms);
+    }
+
     /// Logs that an attempt begins, for a person who watches: its end is what is logged in a deployment.
     pub fn attempting(&self, delivery: &Delivery) {
         line!(
@@ -409,21 +433,6 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
         status = exchange.status(),
         duration_ms = exchange.duration_ms,
         "delivery.answered_late"
-    );
-}
-
-/// Logs a delivery that is not attempted yet.
-pub fn held(delivery: &Delivery, why: WaitReason, wait_ms: u64) {
-    if why == WaitReason::Probation {
-        return put_off(delivery, wait_ms);
-    }
-    line!(
-        Level::INFO,
-        delivery,
-        attempts = delivery.attempts,
-        why = why.as_str(),
-        wait_ms,
-        "delivery.held"
     );
 }
 

@@ -15,8 +15,8 @@ use crate::this_machine::is_here;
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
-/// The fan-out queue of `lastmile dev`.
-pub(crate) const DEV_FAN_OUT_QUEUE: &str = "http://127.0.0.1:4566/000000000000/fan-out";
+/// The retry queue of `lastmile dev`.
+pub(crate) const DEV_RETRY_QUEUE: &str = "http://127.0.0.1:4566/000000000000/retry";
 
 /// The bucket of dead letters of `lastmile dev`.
 pub(crate) const DEV_CONTAINER: &str = "dead-letters";

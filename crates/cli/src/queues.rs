@@ -22,12 +22,68 @@ pub(crate) struct Expected {
 pub(crate) struct Mapping {
     /// The output that names the function.
     pub(crate) function: &'static str,
-    /// The parameter with the most concurrent invocations.
-    pub(crate) concurrency: &'static str,
+    /// Its share of the most concurrent invocations.
+    pub(crate) share: Share,
 }
 
-const fn by(function: &'static str, concurrency: &'static str) -> Option<Mapping> {
-    Some(Mapping { function, concurrency })
+/// The column of `Shares` in the template that limits a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    Events,
+    Retry,
+    Slow,
+    Isolation,
+    DeadLetter,
+}
+
+/// A row of `Shares` in the template: how many invocations each mapping may make at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// The parameter `Concurrency`: their sum.
+    pub(crate) all: u32,
+    pub(crate) events: u32,
+    pub(crate) retry: u32,
+    pub(crate) slow: u32,
+    pub(crate) isolation: u32,
+    pub(crate) dead_letter: u32,
+}
+
+impl Shares {
+    const fn new([events, retry, slow, isolation, dead_letter]: [u32; 5]) -> Self {
+        let all = events + retry + slow + isolation + dead_letter;
+        Self { all, events, retry, slow, isolation, dead_letter }
+    }
+
+    pub(crate) fn of(&self, share: Share) -> u32 {
+        match share {
+            Share::Events => self.events,
+            Share::Retry => self.retry,
+            Share::Slow => self.slow,
+            Share::Isolation => self.isolation,
+            Share::DeadLetter => self.dead_letter,
+        }
+    }
+}
+
+/// The rows of the template.
+pub(crate) const SHARES: [Shares; 8] = [
+    Shares::new([2, 2, 2, 2, 2]),
+    Shares::new([8, 4, 3, 3, 2]),
+    Shares::new([25, 10, 6, 6, 3]),
+    Shares::new([50, 20, 10, 15, 5]),
+    Shares::new([100, 40, 20, 30, 10]),
+    Shares::new([250, 100, 50, 75, 25]),
+    Shares::new([500, 200, 100, 150, 50]),
+    Shares::new([1_000, 400, 200, 300, 100]),
+];
+
+/// The row for this value of `Concurrency`; none if the template does not allow it.
+pub(crate) fn shares_of(concurrency: u32) -> Option<Shares> {
+    SHARES.into_iter().find(|row| row.all == concurrency)
+}
+
+const fn by(function: &'static str, share: Share) -> Option<Mapping> {
+    Some(Mapping { function, share })
 }
 
 const fn queue(
@@ -39,16 +95,13 @@ const fn queue(
 }
 
 const DEAD_LETTERS: &str = "DeadLetterQueue";
-const UNPROCESSED: &str = "UnprocessedQueue";
 
-pub(crate) const QUEUES: [Expected; 8] = [
-    queue("EventsQueue", Some(UNPROCESSED), by(DISPATCH, "EventsConcurrency")),
-    queue("FanOutQueue", Some(DEAD_LETTERS), by(DISPATCH, "FanOutConcurrency")),
-    queue("RetryQueue", Some(DEAD_LETTERS), by(DISPATCH, "RetryConcurrency")),
-    queue("SlowQueue", Some(DEAD_LETTERS), by(DISPATCH, "SlowConcurrency")),
-    queue("IsolationQueue", Some(DEAD_LETTERS), by(DISPATCH, "IsolationConcurrency")),
-    queue(DEAD_LETTERS, Some(LAST_RESORT), by(DEADLETTER, "DeadLetterConcurrency")),
-    queue(UNPROCESSED, None, by(DEADLETTER, "DeadLetterConcurrency")),
+pub(crate) const QUEUES: [Expected; 6] = [
+    queue("EventsQueue", Some(DEAD_LETTERS), by(DISPATCH, Share::Events)),
+    queue("RetryQueue", Some(DEAD_LETTERS), by(DISPATCH, Share::Retry)),
+    queue("SlowQueue", Some(DEAD_LETTERS), by(DISPATCH, Share::Slow)),
+    queue("IsolationQueue", Some(DEAD_LETTERS), by(DISPATCH, Share::Isolation)),
+    queue(DEAD_LETTERS, Some(LAST_RESORT), by(DEADLETTER, Share::DeadLetter)),
     queue(LAST_RESORT, None, None),
 ];
 
@@ -103,12 +156,32 @@ mod tests {
                 let read = function.strip_suffix("Name").expect("an output");
                 assert!(lines.contains(&format!("!Ref {read}")), "{name}: {lines}");
                 let queue = named(lines, "EventSourceArn: !GetAtt ").expect("a queue");
-                let concurrency = named(lines, "MaximumConcurrency: !Ref ").expect("a parameter");
-                (queue, Mapping { function, concurrency })
+                let column =
+                    named(lines, "MaximumConcurrency: !FindInMap [Shares, !Ref Concurrency, ");
+                let column = column.expect("a share");
+                let shares =
+                    [Share::Events, Share::Retry, Share::Slow, Share::Isolation, Share::DeadLetter];
+                let share = shares.into_iter().find(|share| format!("{share:?}") == column);
+                (queue, Mapping { function, share: share.expect("a known one") })
             })
             .collect();
         let known: Vec<_> =
             QUEUES.iter().filter_map(|queue| Some((queue.name, queue.mapping?))).collect();
         assert_eq!(known, of_template);
+    }
+
+    #[test]
+    fn the_shares_are_those_of_the_template_and_add_up_to_the_parameter() {
+        let template = include_str!("../../../template.yaml");
+        let (_, rows) = template.split_once("\n  Shares:\n").expect("the mapping");
+        let rows: Vec<&str> = rows.lines().take_while(|row| row.starts_with("    \"")).collect();
+        let known = SHARES.map(|row| {
+            let Shares { all, events, retry, slow, isolation, dead_letter } = row;
+            format!("    \"{all}\": {{ Events: {events}, Retry: {retry}, Slow: {slow}, Isolation: {isolation}, DeadLetter: {dead_letter}, ")
+        });
+        assert_eq!(rows.len(), known.len());
+        for (row, known) in rows.iter().zip(&known) {
+            assert!(row.starts_with(known), "{row}\n{known}");
+        }
     }
 }

@@ -13,14 +13,14 @@ use delivery::address::http_url;
 use url::Url;
 
 use crate::files::usage_error;
-use crate::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
+use crate::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_RETRY_QUEUE};
 use crate::stack::Stack;
 use crate::this_machine::{allow_private, is_here};
 
 /// Where replays are enqueued.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReplayQueueArgs {
-    /// The fan-out queue, or the events queue where events go to a topic; by default that of the stack, and
+    /// The retry queue, or the events queue where events go to a topic; by default that of the stack, and
     /// without a stack that of `lastmile dev`
     #[arg(long, value_name = "URL", value_parser = http_url)]
     queue_url: Option<Url>,
@@ -60,12 +60,12 @@ impl ReplayQueues {
     }
 
     /// The queues of a local AWS, for deliveries and for events.
-    pub(crate) fn local(fan_out: String, events: String) -> Self {
-        Self { local: Some((fan_out, events)), ..Self::default() }
+    pub(crate) fn local(retry: String, events: String) -> Self {
+        Self { local: Some((retry, events)), ..Self::default() }
     }
 
     /// The queue for this target, if it uses one: the given one, that of the stack, that in the
-    /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the fan-out queue,
+    /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the retry queue,
     /// because the events queue does not take our word; events for a topic are published.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl ReplayQueues {
         let local = self.local.as_ref();
         let (output, default, local) = match target {
             ReplayTarget::Subscription => {
-                ("FanOutQueueUrl", DEV_FAN_OUT_QUEUE, local.map(|(fan_out, _)| fan_out))
+                ("RetryQueueUrl", DEV_RETRY_QUEUE, local.map(|(retry, _)| retry))
             }
             ReplayTarget::Topic(_) => {
                 ("EventsQueueUrl", DEV_EVENTS_QUEUE, local.map(|(_, events)| events))
@@ -108,7 +108,7 @@ impl ReplayQueues {
         let is_events = name == "events" || name.contains("EventsQueue");
         if is_events && *target == ReplayTarget::Subscription {
             return Err(usage_error(format!(
-                "{url} is an events queue, which does not take deliveries: name the fan-out queue, or \
+                "{url} is an events queue, which does not take deliveries: name the retry queue, or \
                  --stack"
             )));
         }
@@ -152,7 +152,7 @@ impl ReplayQueues {
             return false;
         };
         // That of `lastmile dev` is a folder anywhere: it is asked for what is here.
-        let client = s3_client(&queue::clients_for(queue).await, true);
+        let client = s3_client(&queue::clients_for(queue).await);
         let found = Storage::bucket(client, DEV_CONTAINER).get(key).await;
         matches!(found, Ok(Some(_)))
     }

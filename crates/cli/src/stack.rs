@@ -20,7 +20,7 @@ use futures::future::OptionFuture;
 use local::http_client::http_client;
 
 use crate::advice::aws_error;
-use crate::queues::{self, DISPATCH, QUEUES};
+use crate::queues::{self, QUEUES, Share};
 
 /// The prefix of the subscriptions in the config bucket, as the template has it.
 const SUBSCRIPTIONS: &str = "subscriptions/";
@@ -105,15 +105,7 @@ impl Stack {
     /// # Errors
     /// When the stack has no bucket of dead letters.
     pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
-        let address =
-            format!("s3://{}/{}", self.output("DeadLetterBucketName")?, self.dead_letter_prefix());
-        Ok(address.trim_end_matches('/').to_owned())
-    }
-
-    /// What the key of every dead letter begins with: nothing, or a path that ends in a slash.
-    pub(crate) fn dead_letter_prefix(&self) -> String {
-        let prefix = self.parameter("DeadLetterPrefix").trim_matches('/');
-        if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
+        Ok(format!("s3://{}", self.output("DeadLetterBucketName")?))
     }
 
     /// The beginning of the ARNs of a service's resources in its account and region, without a colon at its end.
@@ -158,39 +150,19 @@ impl Stack {
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
-    /// The concurrent invocations that its mappings may ask for, and how many are reserved for them, where that is less:
-    /// Lambda throttles the rest, and its messages are received again.
-    pub(crate) fn lacking_concurrency(&self) -> Option<(u32, u32)> {
-        let (wanted, reserved) = (self.concurrency(DISPATCH)?, self.reserved_concurrency()?);
-        (reserved < wanted).then_some((wanted, reserved))
+    /// The concurrent invocations that its mappings may ask for; `None` where the stack has no such parameter.
+    pub(crate) fn concurrency(&self) -> Option<u32> {
+        let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
+        let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
+            (Share::Events, Some(most)) => most.saturating_mul(POLLER_INVOCATIONS),
+            (share, _) => shares.of(share),
+        };
+        Some(queues::mappings().map(of).sum())
     }
 
-    /// The concurrent invocations that are reserved for dispatch.
-    pub(crate) fn reserved_concurrency(&self) -> Option<u32> {
-        self.parameter("ReservedConcurrency").parse().ok()
-    }
-
-    /// The concurrent invocations that the mappings of a function may ask for; `None` where the stack has no such
-    /// parameters.
-    pub(crate) fn concurrency(&self, function: &str) -> Option<u32> {
-        let mappings = queues::mappings().filter(|mapping| mapping.function == function);
-        mappings
-            .map(|mapping| match mapping.concurrency {
-                "EventsConcurrency" => self.events_at_once(),
-                other => self.parameter(other).parse().ok(),
-            })
-            .sum()
-    }
-
-    /// The concurrent invocations that the mapping of the events queue may ask for.
-    fn events_at_once(&self) -> Option<u32> {
-        // A stack of an earlier version has no pollers.
-        let [least, most] = ["EventsPollersMinimum", "EventsPollersMaximum"]
-            .map(|name| self.parameter(name).parse::<u32>().unwrap_or(0));
-        match least > 0 && most > 0 {
-            true => Some(most.saturating_mul(POLLER_INVOCATIONS)),
-            false => self.parameter("EventsConcurrency").parse().ok(),
-        }
+    /// The most event pollers of the events queue, if it has them.
+    fn pollers(&self) -> Option<u32> {
+        self.parameter("EventsPollers").split_once('-')?.1.parse().ok()
     }
 
     /// Whether it has a role that signs requests to destinations.
@@ -239,26 +211,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reserved_is_enough_if_it_is_the_sum_of_what_the_mappings_may_ask_for() {
-        let lacking = |reserved: &str, pollers: [&str; 2]| {
-            let mut all: Vec<_> = queues::mappings().map(|it| (it.concurrency, "20")).collect();
-            all.extend([
-                ("EventsPollersMinimum", pollers[0]),
-                ("EventsPollersMaximum", pollers[1]),
-                ("ReservedConcurrency", reserved),
-            ]);
-            Stack::sample(&all, &[]).lacking_concurrency()
+    fn the_mappings_may_ask_for_the_concurrency_of_the_stack_and_ten_invocations_of_each_poller() {
+        let of = |concurrency, pollers| {
+            let parameters = [("Concurrency", concurrency), ("EventsPollers", pollers)];
+            Stack::sample(&parameters, &[]).concurrency()
         };
-        // A stack of an earlier version has no such parameters.
-        for none in [["0", "0"], ["", ""]] {
-            let of = |reserved| lacking(reserved, none);
-            assert_eq!((of(""), of("100"), of("99")), (None, None, Some((100, 99))));
-        }
-        // Each poller makes ten invocations at once, and EventsConcurrency has no effect.
-        let of = |reserved| lacking(reserved, ["2", "30"]);
-        assert_eq!((of(""), of("380"), of("379")), (None, None, Some((380, 379))));
-        // A stack without the parameters.
-        assert_eq!(Stack::sample(&[("ReservedConcurrency", "1")], &[]).lacking_concurrency(), None);
+        assert_eq!((of("10", ""), of("100", "")), (Some(10), Some(100)));
+        assert_eq!(of("100", "2-30"), Some(50 + 300));
+        assert_eq!((of("", ""), of("11", "")), (None, None));
     }
 
     #[test]

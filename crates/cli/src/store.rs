@@ -2,17 +2,10 @@
 
 use adapters::live_topics::Location;
 use adapters::storage::StoredObject;
-use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
-use local::http_client::is_here;
 
 use crate::files::usage_error;
 use crate::stack::{self, Stack};
-
-/// The setting of the environment that S3 elsewhere than at AWS may need, as the functions know it.
-const S3_FORCE_PATH_STYLE: &str = adapters::settings::S3_FORCE_PATH_STYLE;
-/// The endpoint of S3 alone; the SDK reads it itself.
-const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
 
 /// Where the subscriptions of a deployment are.
 #[derive(Debug, clap::Args)]
@@ -58,12 +51,5 @@ pub(crate) async fn object(location: &Location) -> StoredObject {
 /// An S3 client as the environment describes it.
 pub(crate) async fn client() -> Client {
     let aws = stack::aws().await;
-    let by_path = std::env::var(S3_FORCE_PATH_STYLE).is_ok_and(|value| value == "true");
-    adapters::aws_ports::s3_client(&aws, by_path || is_s3_here(&aws))
-}
-
-/// Whether S3 is on this machine: with a bucket in front of it, `localhost` resolves on some systems only.
-fn is_s3_here(aws: &SdkConfig) -> bool {
-    let own = std::env::var(S3_ENDPOINT).ok();
-    own.as_deref().or(aws.endpoint_url()).is_some_and(is_here)
+    adapters::aws_ports::s3_client(&aws)
 }

@@ -30,10 +30,8 @@ pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 pub enum QueueName {
     /// Published events. Whoever publishes writes to it, so no attribute of ours counts there.
     Events,
-    /// Messages without an attempt yet: parts of large records, events and dead letters for other topics, replies, and records that wait for
-    /// the subscriptions.
-    FanOut,
-    /// Deliveries waiting for their next attempt.
+    /// Deliveries that wait for an attempt, and what was not published by others: parts of large records, events and dead letters for other
+    /// topics, replies, replays, and records that wait for the subscriptions.
     Retry,
     /// Due deliveries to destinations that are slow to answer: nobody else waits behind them.
     Slow,
@@ -41,8 +39,6 @@ pub enum QueueName {
     Isolation,
     /// Dead letters on their way to storage.
     DeadLetter,
-    /// Records that the events queue gave up.
-    Unprocessed,
     /// Dead letters that storage refused for too long.
     LastResort,
 }
@@ -53,13 +49,10 @@ impl QueueName {
     #[must_use]
     pub fn is_internal(self) -> bool {
         match self {
-            Self::Events | Self::Unprocessed => false,
-            Self::FanOut
-            | Self::Retry
-            | Self::Slow
-            | Self::Isolation
-            | Self::DeadLetter
-            | Self::LastResort => true,
+            Self::Events => false,
+            Self::Retry | Self::Slow | Self::Isolation | Self::DeadLetter | Self::LastResort => {
+                true
+            }
         }
     }
 }

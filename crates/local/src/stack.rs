@@ -57,8 +57,8 @@ pub struct StackConfig {
     pub default_topic: Option<TopicName>,
 }
 
-/// The queues of deadletter.
-const DEAD_LETTER_QUEUES: [&str; 2] = ["dead-letter", "unprocessed"];
+/// The queue of deadletter.
+const DEAD_LETTER_QUEUE: &str = "dead-letter";
 
 /// A running stack.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Stack {
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
         let dead_letters = || {
             let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
-            let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Unprocessed);
+            let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Events);
             (DeadLetters::new(ports, dead_letter_settings.container.clone()), queues)
         };
         let (function, queues) = dead_letters();
@@ -140,24 +140,17 @@ impl Stack {
 
         let (stop, stopped) = watch::channel(false);
         let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop, at_end };
-        for (queue, batch_size) in [
-            ("events", BATCH_SIZE),
-            ("fan-out", BATCH_SIZE),
-            ("retry", BATCH_SIZE),
-            ("slow", BATCH_SIZE),
-            ("isolation", 1),
-        ] {
+        for (queue, batch_size) in
+            [("events", BATCH_SIZE), ("retry", BATCH_SIZE), ("slow", BATCH_SIZE), ("isolation", 1)]
+        {
             let function = Arc::clone(&dispatch);
             stack.add_mapping(queue, batch_size, &stopped, move |event, deadline_ms| {
                 invoke_dispatch(Arc::clone(&function), event, deadline_ms)
             });
         }
-        for queue in DEAD_LETTER_QUEUES {
-            let function = Arc::clone(&dead_letters);
-            stack.add_mapping(queue, BATCH_SIZE, &stopped, move |event, _| {
-                invoke_deadletter(Arc::clone(&function), event)
-            });
-        }
+        stack.add_mapping(DEAD_LETTER_QUEUE, BATCH_SIZE, &stopped, move |event, _| {
+            invoke_deadletter(Arc::clone(&dead_letters), event)
+        });
         Ok(stack)
     }
 
@@ -182,7 +175,7 @@ impl Stack {
     /// The subscriptions, read again when they change.
     #[must_use]
     pub fn subscriptions(&self) -> LiveTopics {
-        let client = s3_client(&local_clients(&self.aws.endpoint()), true);
+        let client = s3_client(&local_clients(&self.aws.endpoint()));
         LiveTopics::at(&self.subscriptions, client)
     }
 
@@ -196,11 +189,8 @@ impl Stack {
         // Before the queues stop: running invocations still send to them.
         while self.mappings.join_next().await.is_some() {}
         self.aws.release_dead_letters().await?;
-        for queue in DEAD_LETTER_QUEUES {
-            let mapping = self.mapping(queue, BATCH_SIZE);
-            let function = |event, _| invoke_deadletter(Arc::clone(&self.at_end), event);
-            mapping.drain(function).await;
-        }
+        let mapping = self.mapping(DEAD_LETTER_QUEUE, BATCH_SIZE);
+        mapping.drain(|event, _| invoke_deadletter(Arc::clone(&self.at_end), event)).await;
         let remaining = self.aws.messages_held().await?;
         self.aws.stop().await;
         Ok(remaining.into_iter().filter(|(_, messages)| *messages > 0).collect())
@@ -274,17 +264,14 @@ fn environment(
         (settings::SUBSCRIPTIONS_URI, format!("file://{}/", subscriptions.display())),
         (settings::TABLE_NAME, TABLE.to_owned()),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
-        (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),
         (settings::SLOW_QUEUE_URL, aws.queue_url("slow")),
         (settings::ISOLATION_QUEUE_URL, aws.queue_url("isolation")),
         (settings::DEAD_LETTER_QUEUE_URL, aws.queue_url("dead-letter")),
-        (settings::UNPROCESSED_QUEUE_URL, aws.queue_url("unprocessed")),
         (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
         (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
         (settings::ALLOW_PRIVATE_DESTINATIONS, config.allow_private.clone()),
         (settings::DEFAULT_TOPIC, default_topic.unwrap_or_default()),
-        (settings::S3_FORCE_PATH_STYLE, "true".to_owned()),
     ];
     move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
 }

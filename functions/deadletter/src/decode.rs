@@ -2,8 +2,8 @@
 //!
 //! Most records carry the `deadletter` attribute that dispatch wrote. One without it arrived by
 //! native redrive, after dispatch failed on it again and again: what is known of it becomes a dead
-//! letter with the reason `ProcessingFailed`. What the events queue gave up is the publisher's own
-//! word: none of its attributes but the topic counts.
+//! letter with the reason `ProcessingFailed`. Publishers wrote what the events queue gave up, so such
+//! a record has no attribute here.
 
 use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;

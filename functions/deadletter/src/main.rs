@@ -20,7 +20,7 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
-    let queues = &SourceQueues::new(&settings.queues, QueueName::Unprocessed);
+    let queues = &SourceQueues::new(&settings.queues, QueueName::Events);
     let ports = AwsStoragePorts::new(&aws_config().await, &settings);
     let function = &DeadLetters::new(ports, settings.container)
         .with_telemetry(Telemetry::new(settings.metrics));

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::decode::WorkItem;
 use crate::intake::Records;
 use crate::invocation::Invocation;
-use crate::message::{fits_a_message, is_published, queue_of_delivery};
+use crate::message::{fits_a_message, is_published};
 use crate::progress::{Entry, InFlightDelivery, Stage};
 
 /// Records that are acknowledged at a time.
@@ -113,10 +113,9 @@ impl<P: DispatchPorts> Records<P> {
                 let (hold, turn_ms) = delivery.hold.next_turn();
                 delivery.hold = hold;
                 let wait_ms = delivery.due_ms.saturating_sub(now_ms).max(turn_ms);
-                telemetry::held(&delivery, WaitReason::Time, wait_ms);
-                let queue = queue_of_delivery(&delivery);
+                self.telemetry.held(&delivery, WaitReason::Time, wait_ms, now_ms);
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.endings.requeue(of, &in_flight, queue, wait_ms).await;
+                self.endings.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
             }
             (Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());

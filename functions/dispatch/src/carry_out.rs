@@ -1,6 +1,5 @@
 //! Carries out the answers of the gates; no other module does.
 
-use adapters::telemetry;
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, End};
 use delivery::ports::{DispatchPorts, QueueName};
@@ -35,7 +34,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                         continue;
                     }
                     if why != WaitReason::NotDue {
-                        telemetry::held(&in_flight.delivery, why, wait_ms);
+                        self.telemetry.held(&in_flight.delivery, why, wait_ms, now_ms);
                     }
                     leaving.push(Unfinished { in_flight, end: End::Retry { wait_ms } });
                 }
@@ -62,7 +61,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return;
         }
         let moved = slow.iter().map(|in_flight| {
-            telemetry::held(&in_flight.delivery, WaitReason::Slow, 0);
+            self.telemetry.held(&in_flight.delivery, WaitReason::Slow, 0, self.ports.now_ms());
             self.endings.requeue(of, in_flight, QueueName::Slow, 0)
         });
         join_all(moved).boxed().await;

@@ -31,7 +31,7 @@ pub struct Dispatch<P> {
     pub(crate) attempts: Attempts<P>,
     pub(crate) endings: Arc<Endings<P>>,
     pub(crate) news: Arc<news::Exchange<P>>,
-    telemetry: Arc<Telemetry>,
+    pub(crate) telemetry: Arc<Telemetry>,
     settings: Settings,
 }
 

@@ -128,7 +128,7 @@ impl<P: DispatchPorts> Endings<P> {
         let InFlightDelivery { id, delivery, subscription } = in_flight;
         let now_ms = self.ports.now_ms();
         let end = match forward(delivery, subscription, to, &of.catalogue, now_ms) {
-            Ok(message) => match self.sending.send(QueueName::FanOut, message, of.deadline).await {
+            Ok(message) => match self.sending.send(QueueName::Retry, message, of.deadline).await {
                 true => End::Done,
                 false => return of.progress.set(*id, Stage::SendFailed),
             },
@@ -228,12 +228,10 @@ impl<P: DispatchPorts> Endings<P> {
                     let letter = DeadLetter::without_subscription(*next, reason, now_ms);
                     return self.sending.send_dead_letter(&letter, of).await;
                 }
-                let queue = queue_after(wait_ms);
-                Carried::sent(self.sending.send(queue, message, of.deadline).await)
+                Carried::sent(self.sending.send(QueueName::Retry, message, of.deadline).await)
             }
             FollowUp::Publish(message) => {
-                let queue = queue_after(message.wait_ms);
-                Carried::sent(self.sending.send(queue, *message, of.deadline).await)
+                Carried::sent(self.sending.send(QueueName::Retry, *message, of.deadline).await)
             }
             FollowUp::DeadLetter(letter) => self.sending.send_dead_letter(&letter, of).await,
             FollowUp::Drop(letter) => {
@@ -242,11 +240,6 @@ impl<P: DispatchPorts> Endings<P> {
             }
         }
     }
-}
-
-/// The queue of what follows after this wait. What is due at once must not wait behind a backlog of retries.
-fn queue_after(wait_ms: u64) -> QueueName {
-    if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry }
 }
 
 fn too_large_for_sink(letter: DeadLetter) -> DeadLetter {

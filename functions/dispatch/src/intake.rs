@@ -16,7 +16,7 @@ use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::endings::Endings;
 use crate::finished::FinishedDeliveries;
-use crate::message::is_published;
+use crate::message::{is_published, published_ms};
 use crate::waiting::{RecordWait, Wait};
 
 /// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
@@ -125,8 +125,10 @@ impl<P: DispatchPorts> Records<P> {
 
     /// The items of a record that cannot be handled now.
     async fn wait(&self, record: &Record, wait: RecordWait, why: &str) -> Option<Vec<WorkItem>> {
-        match wait.of(record, self.ports.now_ms())? {
+        let now_ms = self.ports.now_ms();
+        match wait.of(record, now_ms)? {
             Wait::Requeued(queue, message) => {
+                self.telemetry.waited(published_ms(record), now_ms);
                 telemetry::record_held(&record.message, why, message.wait_ms);
                 Some(vec![WorkItem::Forward(queue, message)])
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use delivery::delivery::{DeadLetter, Delivery, Hold, Publication};
 use delivery::event::{Event, Input};
-use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
+use delivery::ports::{Attribute, Message, MessageGroup, Record};
 use delivery::wire::{
     read_delivery, read_hold, read_publication, write_dead_letter, write_delivery,
     write_publication,
@@ -59,6 +59,19 @@ pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
 }
 
+/// When its event was published: since then it may have been sent again.
+pub(crate) fn published_ms(record: &Record) -> u64 {
+    let known = match record.trusted_attribute() {
+        Some(Attribute::Publication(text)) => read_publication(text).map(|it| it.published_ms).ok(),
+        Some(Attribute::Delivery(text)) => {
+            let event = Event::recall(&record.body, Input::Auto);
+            read_delivery(text, event).map(|it| it.published_ms).ok()
+        }
+        Some(Attribute::DeadLetter(_)) | None => None,
+    };
+    known.unwrap_or(record.sent_ms)
+}
+
 /// A record as a message that is received again as it is, to be received after about the wait.
 pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     Message {
@@ -96,31 +109,6 @@ pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message 
         dead_letter @ Attribute::DeadLetter(_) => dead_letter,
     };
     Message { attribute, wait_ms, ..message }
-}
-
-/// Where a record goes that is re-enqueued before anything of it was attempted. Never to the events
-/// queue, which does not take our word.
-pub(crate) fn queue_of(record: &Record) -> QueueName {
-    match record.queue {
-        QueueName::Retry => QueueName::Retry,
-        QueueName::Slow | QueueName::Isolation => match &record.attribute {
-            Some(Attribute::Delivery(text)) => {
-                let delivery = read_delivery(text, Event::recall(&record.body, Input::Auto));
-                delivery.map_or(QueueName::Retry, |delivery| queue_of_delivery(&delivery))
-            }
-            Some(Attribute::Publication(_) | Attribute::DeadLetter(_)) | None => QueueName::FanOut,
-        },
-        QueueName::Events
-        | QueueName::FanOut
-        | QueueName::DeadLetter
-        | QueueName::Unprocessed
-        | QueueName::LastResort => QueueName::FanOut,
-    }
-}
-
-/// A delivery that is not attempted now: what was never attempted does not wait behind retries.
-pub(crate) fn queue_of_delivery(delivery: &Delivery) -> QueueName {
-    if delivery.attempts == 0 { QueueName::FanOut } else { QueueName::Retry }
 }
 
 #[cfg(test)]

@@ -146,15 +146,11 @@ pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 /// [`SlowLane`] ensures.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
-        QueueName::Retry => Some(QueueName::FanOut),
-        QueueName::FanOut => Some(QueueName::Retry),
+        QueueName::Retry => Some(QueueName::Slow),
         QueueName::Slow => Some(QueueName::Retry),
         // A record that may crash us must not share a batch again: it returns to its queue.
         QueueName::Isolation => None,
         // A dead letter is stored instead. Dispatch sends to no other queue.
-        QueueName::DeadLetter
-        | QueueName::Events
-        | QueueName::Unprocessed
-        | QueueName::LastResort => None,
+        QueueName::DeadLetter | QueueName::Events | QueueName::LastResort => None,
     }
 }

@@ -22,10 +22,8 @@ impl SlowLane {
         let leads_there = match queue {
             QueueName::Slow | QueueName::Isolation => false,
             QueueName::Events
-            | QueueName::FanOut
             | QueueName::Retry
             | QueueName::DeadLetter
-            | QueueName::Unprocessed
             | QueueName::LastResort => true,
         };
         leads_there && events <= APART_MAX && now_ms >= self.0.load(Ordering::Relaxed)

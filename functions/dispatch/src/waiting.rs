@@ -16,7 +16,7 @@ use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 use delivery::waits::{DELAY_MAX_MS, TOO_LARGE_SECONDS, hidden_seconds};
 
-use crate::message::{held_message, hold_of, queue_of, same_message};
+use crate::message::{held_message, hold_of, same_message};
 
 /// How far the clocks of SQS and of a function may be apart, and more.
 const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
@@ -55,9 +55,9 @@ impl RecordWait {
     pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),
-            Self::Unreadable => Some(requeued_or_hidden(record, record.unread_message())),
+            Self::Unreadable => Some(requeued_or_hidden(record.unread_message())),
             Self::Unknown => Some(until_known(record, now_ms)),
-            Self::NoRoom => requeued(queue_of(record), same_message(record, 0)),
+            Self::NoRoom => requeued(QueueName::Retry, same_message(record, 0)),
         }
     }
 }
@@ -69,7 +69,7 @@ fn until_known(record: &Record, now_ms: u64) -> Wait {
         // No hold is longer: what is left of more than an hour was counted by another clock.
         return Wait::Hidden { seconds: hidden_seconds(hold.left_ms(now_ms).min(HOUR_MS)) };
     }
-    requeued_or_hidden(record, Some(held_message(record, hold.next(now_ms), now_ms)))
+    requeued_or_hidden(Some(held_message(record, hold.next(now_ms), now_ms)))
 }
 
 fn isolated(record: &Record) -> Option<Wait> {
@@ -95,7 +95,7 @@ fn requeued(queue: QueueName, message: Message) -> Option<Wait> {
     message.fits().then(|| Wait::Requeued(queue, Box::new(message)))
 }
 
-fn requeued_or_hidden(record: &Record, message: Option<Message>) -> Wait {
-    let requeued = message.and_then(|message| requeued(queue_of(record), message));
+fn requeued_or_hidden(message: Option<Message>) -> Wait {
+    let requeued = message.and_then(|message| requeued(QueueName::Retry, message));
     requeued.unwrap_or(Wait::Hidden { seconds: TOO_LARGE_SECONDS })
 }

@@ -19,7 +19,7 @@ async fn serve() -> Result<(), Error> {
     let settings = NotifySettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("notify cannot start: {error}"))?;
     let config = aws_config().await;
-    let client = s3_client(&config, settings.s3_force_path_style);
+    let client = s3_client(&config);
     let storage = Storage::bucket(client, settings.container.bucket.clone());
     let ports = AwsPorts::new(&config, &settings);
     let function = &Notify::new(ports, storage, settings.container);

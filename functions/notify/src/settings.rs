@@ -1,6 +1,6 @@
 //! The settings of the function, read once at cold start. All are checked here: a function with a missing setting does not start.
 
-use adapters::settings::{DEAD_LETTER_CONTAINER, DEAD_LETTER_PREFIX, S3_FORCE_PATH_STYLE};
+use adapters::settings::DEAD_LETTER_CONTAINER;
 use delivery::subscription::sink::Container;
 use thiserror::Error;
 
@@ -16,8 +16,6 @@ pub struct NotifySettings {
     pub(crate) topic_arn: String,
     /// The container of the dead letters.
     pub container: Container,
-    /// Addresses the bucket by path.
-    pub s3_force_path_style: bool,
 }
 
 /// A setting is missing.
@@ -33,15 +31,13 @@ impl NotifySettings {
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Missing> {
         let optional = |name| lookup(name).filter(|value| !value.is_empty());
         let required = |name| optional(name).ok_or(Missing(name));
-        let prefix = optional(DEAD_LETTER_PREFIX).unwrap_or_default();
         Ok(Self {
             queue_url: required(REPORTS_QUEUE_URL)?,
             topic_arn: required(MESSAGES_TOPIC_ARN)?,
             container: Container {
                 bucket: required(DEAD_LETTER_CONTAINER)?,
-                prefix: prefix.trim_matches('/').to_owned(),
+                prefix: String::new(),
             },
-            s3_force_path_style: optional(S3_FORCE_PATH_STYLE).is_some_and(|value| value == "true"),
         })
     }
 }
@@ -61,7 +57,7 @@ mod tests {
             }
         };
         let read = NotifySettings::read(lookup("")).unwrap();
-        assert_eq!((read.container.to_string().as_str(), read.s3_force_path_style), ("b", false));
+        assert_eq!(read.container.to_string(), "b");
         for (name, _) in all {
             assert_eq!(NotifySettings::read(lookup(name)), Err(Missing(name)));
         }

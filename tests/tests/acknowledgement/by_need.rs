@@ -76,7 +76,7 @@ fn a_record_waits_whose_topic_is_not_read_before_the_invocation_ends() {
         FakePorts::new(catalogue_of(subscriptions())).with_slow_topic("shop/others", 3_600_000);
     assert_eq!(dispatch(&ports, &[of_others("m1"), record("m2", EVENT)], ENDS_MS), [""; 0]);
     let sent = ports.sent();
-    let held = sent.iter().filter(|(queue, _)| *queue == QueueName::FanOut).count();
+    let held = sent.iter().filter(|(queue, _)| *queue == QueueName::Retry).count();
     assert_eq!((ports.requests(), held), (1, 1), "{sent:?}");
     assert!(ports.elapsed_ms() < 3_600_000);
 }
@@ -97,7 +97,7 @@ fn before_an_event_goes_on_again_the_topics_that_it_may_come_to_are_read() {
         let ports = FakePorts::new(catalogue_of([onward.clone(), next.clone()]));
         assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
         assert_eq!(ports.topics_read().get(2..).unwrap_or_default().concat(), read);
-        assert!(matches!(&ports.sent()[..], [(QueueName::FanOut, _)]), "{:?}", ports.sent());
+        assert!(matches!(&ports.sent()[..], [(QueueName::Retry, _)]), "{:?}", ports.sent());
     }
 }
 
@@ -109,9 +109,7 @@ fn a_record_waits_unattempted_while_a_topic_that_it_may_lead_to_cannot_be_read()
             assert_eq!(dispatch(&ports, &[first, of_others("m2")], ENDS_MS), [""; 0]);
             // The other record is delivered.
             let sent = ports.sent();
-            let [(QueueName::FanOut | QueueName::Retry, held)] = &sent[..] else {
-                panic!("{sent:?}")
-            };
+            let [(QueueName::Retry, held)] = &sent[..] else { panic!("{sent:?}") };
             assert_eq!((ports.requests(), held.wait_ms), (1, 300_000), "{unreadable}");
         }
     }
@@ -130,7 +128,7 @@ fn an_event_waits_for_the_subscription_alone_that_may_lead_to_a_topic_that_canno
         };
         assert_eq!(hosts(&ports), ["s1.example.com"]);
         let sent = ports.sent();
-        let [part @ (QueueName::FanOut, _)] = &sent[..] else { panic!("{sent:?}") };
+        let [part @ (QueueName::Retry, _)] = &sent[..] else { panic!("{sent:?}") };
         let mended = FakePorts::new(catalogue());
         assert_eq!(dispatch(&mended, &[received(0, part)], ENDS_MS), [""; 0]);
         assert_eq!(hosts(&mended), ["s0.example.com"]);
@@ -152,7 +150,7 @@ fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_hav
         FakePorts::new(catalogue_of([subscription("shop/orders/s0")])).with_failing_reload();
     assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
     let (queue, held) = ports.sent().remove(0);
-    assert_eq!((queue, publication(&held).message.as_str()), (QueueName::FanOut, "m1"));
+    assert_eq!((queue, publication(&held).message.as_str()), (QueueName::Retry, "m1"));
 }
 
 #[test]
@@ -164,5 +162,5 @@ fn a_reply_to_a_topic_that_is_not_there_causes_a_look_at_the_newest_before_the_a
         .with_reactions("s0.example.com", &[replies(REPLY)]);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let sent = ports.sent();
-    assert!(matches!(&sent[..], [(QueueName::FanOut, _)]), "{sent:?}");
+    assert!(matches!(&sent[..], [(QueueName::Retry, _)]), "{sent:?}");
 }

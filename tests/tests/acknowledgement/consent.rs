@@ -195,7 +195,7 @@ fn without_time_for_validation_no_attempt_is_counted() {
     // delivery has no time left.
     assert_eq!(block_on(dispatch.handle(&[record("m1", EVENT)], &deadline)), [""; 0]);
     assert_eq!((ports.validation_requests().len(), ports.requests()), (1, 0));
-    assert_eq!(waits(&ports), [(QueueName::FanOut, 0)]);
+    assert_eq!(waits(&ports), [(QueueName::Retry, 0)]);
     assert_eq!(super::carried(&ports.sent()[0].1).attempts, 0);
     assert_eq!(
         block_on(

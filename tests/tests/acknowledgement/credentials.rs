@@ -294,7 +294,7 @@ fn in_a_reply_credentials_are_hidden_and_what_an_event_may_have_is_not() {
             .with_reactions("s0.example.com", &[reaction]);
         dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
         let (queue, message) = ports.sent().remove(0);
-        assert_eq!((queue, message.body.as_ref()), (QueueName::FanOut, event("[secret]").as_str()));
+        assert_eq!((queue, message.body.as_ref()), (QueueName::Retry, event("[secret]").as_str()));
     }
 }
 

@@ -109,7 +109,7 @@ fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
         let ports = FakePorts::new(subscriptions(subscribers));
         dispatch(&ports, &[events(count)], ENDS_MS);
         let queues: Vec<_> = ports.sent().iter().map(|(queue, _)| *queue).collect();
-        assert_eq!((ports.requests(), queues), (requests, vec![QueueName::FanOut; parts]));
+        assert_eq!((ports.requests(), queues), (requests, vec![QueueName::Retry; parts]));
     }
 }
 
@@ -161,7 +161,7 @@ fn a_part_of_a_record_that_was_held_begins_without_a_hold() {
     let held = write_publication(&Publication { hold, ..events(12).as_publication() });
     let attribute = Some(Attribute::Publication(held));
     let ports = FakePorts::new(subscriptions(1));
-    let held = Record { queue: QueueName::FanOut, attribute, ..events(12) };
+    let held = Record { queue: QueueName::Retry, attribute, ..events(12) };
     assert_eq!(dispatch(&ports, &[held], ENDS_MS), [""; 0]);
     assert_eq!(first_of_parts(&ports), [0, 10]);
     assert!(ports.sent().iter().all(|(_, part)| publication(part).hold.is_none()));
@@ -586,5 +586,5 @@ fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent(
     assert!(large.body.len() <= MESSAGE_MAX_BYTES);
     assert_eq!(dispatch(&ports, &[record("m1", &event(0)), large], NOW_MS + 45_000), ["m2"]);
     let sent = ports.sent();
-    assert!(ports.blobs().is_empty() && sent.iter().all(|(queue, _)| *queue == QueueName::FanOut));
+    assert!(ports.blobs().is_empty() && sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
 }

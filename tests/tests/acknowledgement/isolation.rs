@@ -72,12 +72,12 @@ fn a_record_that_cannot_leave_isolation_is_hidden_longer_each_time() {
     }
 }
 
-/// A record of the fan-out queue that is held until this time, sent 15 minutes before now.
+/// A record of the retry queue that is held until this time, sent 15 minutes before now.
 fn held(hold: Hold, receives: u32) -> Record {
     let mut of = delivery("shop/orders/s0");
     of.hold = hold;
     let sent_ms = NOW_MS - 900_000;
-    Record { queue: QueueName::FanOut, receives, sent_ms, ..retry_record(&of) }
+    Record { queue: QueueName::Retry, receives, sent_ms, ..retry_record(&of) }
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_hold_longer_than_one_delay_is_hidden_once_and_then_counts_as_no_crash() {
     let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
     let ports = FakePorts::without_subscriptions();
     assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), ["m1"]);
-    assert_eq!(ports.visibility_changes(), [(QueueName::FanOut, "m1".to_owned(), 2_700)]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::Retry, "m1".to_owned(), 2_700)]);
     assert_eq!(ports.sent().len(), 0);
     // Its second receive was planned, its third was not.
     let over = Hold { count: 9, until_ms: NOW_MS + 1, ..Hold::default() };
@@ -117,7 +117,7 @@ fn a_hold_that_is_over_is_followed_by_the_next_one() {
     let over = Record { sent_ms: NOW_MS - 1_200_000, ..held(over, 1) };
     let ports = FakePorts::without_subscriptions();
     assert_eq!(dispatch(&ports, &[over], ENDS_MS), [""; 0]);
-    assert_eq!(waits(&ports), [(QueueName::FanOut, 1_200_000)]);
+    assert_eq!(waits(&ports), [(QueueName::Retry, 1_200_000)]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_hold_that_a_clock_behind_still_sees_is_no_second_receive() {
         let ports = FakePorts::without_subscriptions();
         assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
-        assert_eq!((queue, message.wait_ms), (QueueName::FanOut, 600_000));
+        assert_eq!((queue, message.wait_ms), (QueueName::Retry, 600_000));
         assert_eq!(ports.visibility_changes().len(), 0);
     }
 }
@@ -246,14 +246,14 @@ fn a_clock_two_seconds_behind_is_no_crash() {
     // Hidden by a machine whose clock is two seconds ahead of this one.
     of.hold = Hold { count: 9, until_ms: NOW_MS + 2_000, ..Hold::default() };
     let at = |receives| Record {
-        queue: QueueName::FanOut,
+        queue: QueueName::Retry,
         receives,
         sent_ms: NOW_MS - 3_598_000,
         ..retry_record(&of)
     };
     let ports = FakePorts::without_subscriptions();
     assert_eq!(dispatch(&ports, &[at(2)], ENDS_MS), [""; 0], "not hidden once more");
-    assert_eq!(ports.sent()[0].0, QueueName::FanOut);
+    assert_eq!(ports.sent()[0].0, QueueName::Retry);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries()
     };
     let ports = FakePorts::without_subscriptions();
     dispatch(&ports, &[isolated], ENDS_MS);
-    assert_eq!(ports.sent()[0].0, QueueName::FanOut);
+    assert_eq!(ports.sent()[0].0, QueueName::Retry);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn large() -> String {
 /// A record that the events queue gave up ten days ago, too large to travel.
 fn long_given_up() -> Record {
     Record {
-        queue: QueueName::Unprocessed,
+        queue: QueueName::DeadLetter,
         first_received_ms: NOW_MS - 10 * 86_400_000,
         ..record("m1", &large())
     }
@@ -198,7 +198,7 @@ fn without_usable_subscriptions_every_record_waits_as_a_message_and_no_receive_i
         .into_iter()
         .map(|(queue, message)| (queue, publication(&message).message, message.wait_ms))
         .collect();
-    let five_minutes = |message: &str| (QueueName::FanOut, message.to_owned(), 300_000);
+    let five_minutes = |message: &str| (QueueName::Retry, message.to_owned(), 300_000);
     assert_eq!(waits, [five_minutes("m1"), five_minutes("m2")]);
     assert_eq!((ports.requests(), ports.visibility_changes().len()), (0, 0));
 }
@@ -229,7 +229,7 @@ fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
         assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
         // It was never attempted, so it does not wait behind retries.
-        assert_eq!((queue, message.wait_ms), (QueueName::FanOut, seconds * 1_000));
+        assert_eq!((queue, message.wait_ms), (QueueName::Retry, seconds * 1_000));
         assert_eq!((carried(&message).hold.turns, carried(&message).attempts), (turns + 1, 0));
         assert_eq!(ports.visibility_changes(), []);
     }
@@ -252,7 +252,7 @@ fn out_of_time_the_unfinished_deliveries_of_a_started_record_are_re_enqueued() {
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
     let left = read_delivery(attribute, Event::recall(&message.body, Input::Auto))
         .expect("a valid attribute");
-    assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::FanOut, 0, 0));
+    assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::Retry, 0, 0));
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn while_the_newest_subscriptions_cannot_be_read_no_name_counts_as_missing() {
     let unknown = Record { topic: Some("shop/new".to_owned()), ..record("m2", EVENT) };
     assert_eq!(dispatch(&ports, &[record("m1", EVENT), unknown], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
-    assert_eq!((ports.requests(), queue, message.wait_ms), (1, QueueName::FanOut, 300_000));
+    assert_eq!((ports.requests(), queue, message.wait_ms), (1, QueueName::Retry, 300_000));
     assert_eq!(publication(&message).topic.as_deref(), Some("shop/new"));
 }
 

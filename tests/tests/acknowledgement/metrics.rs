@@ -351,11 +351,11 @@ fn unhealthy_metrics(ports: &FakePorts, dispatch: &Dispatch<FakePorts>, id: &str
     let now_ms = ports.now_ms();
     let records = [Record { sent_ms: now_ms, ..record(id, EVENT) }];
     ports.run(dispatch.handle(&records, &Deadline::new(now_ms, now_ms + 120_000)));
-    let is_of_unhealthy = |line: &String| {
-        let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_of_unhealthy());
+    let is_exceptional = |line: &String| {
+        let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_exceptional());
         metrics.into_iter().any(|metric| line.contains(&metric.name()))
     };
-    table(&dispatch.metrics()).into_iter().filter(is_of_unhealthy).collect()
+    table(&dispatch.metrics()).into_iter().filter(is_exceptional).collect()
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn sent(catalogue: &Catalogue) -> Vec<(QueueName, Message)> {
 fn an_event_that_goes_on_is_one_message_and_no_request() {
     for subscriptions in [1, 2, 3_000] {
         let sent = sent(&catalogue(subscriptions));
-        let [(QueueName::FanOut, message)] = &sent[..] else { panic!("{sent:?}") };
+        let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
         assert!(matches!(message.attribute, Attribute::Publication(_)), "{message:?}");
         assert_eq!((message.body.as_ref(), message.wait_ms), (EVENT, 0));
     }

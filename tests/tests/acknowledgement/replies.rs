@@ -44,7 +44,7 @@ fn a_reply_is_enqueued_as_its_own_message_and_the_record_is_acknowledged() {
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     let reply = carried(&message);
-    assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::FanOut, REPLY, 0));
+    assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Retry, REPLY, 0));
     assert_eq!((&reply.target, reply.hops, reply.attempts), (&DeliveryTarget::Reply, 1, 0));
     assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
 }
@@ -91,7 +91,7 @@ fn published(catalogue: &Catalogue) -> (QueueName, Message) {
 fn a_reply_to_a_topic_is_one_message_however_many_subscriptions_take_it() {
     for subscriptions in [1, 2, 10_000] {
         let (queue, message) = published(&catalogue(subscriptions));
-        assert_eq!((queue, message.body.as_ref()), (QueueName::FanOut, REPLY));
+        assert_eq!((queue, message.body.as_ref()), (QueueName::Retry, REPLY));
         let onward = publication(&message).onward.expect("a reply says what led to it");
         assert_eq!((onward.hops, onward.replies_left), (1, 64));
     }
@@ -108,7 +108,7 @@ fn a_reply_reaches_each_of_ten_thousand_subscriptions_once_with_the_same_ids_aft
         let ports = FakePorts::new(catalogue.clone()).with_status(503);
         assert_eq!(dispatch(&ports, &[received(0, &message)], ENDS_MS), [""; 0]);
         let (parts, retries): (Vec<_>, Vec<_>) =
-            ports.sent().into_iter().partition(|(queue, _)| *queue == QueueName::FanOut);
+            ports.sent().into_iter().partition(|(queue, _)| *queue == QueueName::Retry);
         assert_eq!(ports.requests(), retries.len());
         open.extend(parts);
         for (_, message) in retries {
@@ -131,7 +131,7 @@ fn a_refused_reply_to_a_topic_is_published_there_when_it_is_replayed() {
     let repaired = FakePorts::new(catalogue(2));
     assert_eq!(dispatch(&repaired, &[retry_record(&replayed)], ENDS_MS), [""; 0]);
     let (queue, message) = repaired.sent().remove(0);
-    assert_eq!((queue, repaired.requests()), (QueueName::FanOut, 0));
+    assert_eq!((queue, repaired.requests()), (QueueName::Retry, 0));
     assert_eq!(message.topic.map(|topic| topic.to_string()).as_deref(), Some("shop/billed"));
 }
 
@@ -159,7 +159,7 @@ fn a_failed_reply_is_retried_by_itself() {
 
 #[test]
 fn the_eleventh_hop_is_dead_lettered() {
-    for (hops, expected) in [(9, QueueName::FanOut), (10, QueueName::DeadLetter)] {
+    for (hops, expected) in [(9, QueueName::Retry), (10, QueueName::DeadLetter)] {
         for to in [to_address(), to_topic()] {
             let ports = ports(to);
             let at_hop_limit = Delivery { hops, ..delivery("shop/orders/s0") };

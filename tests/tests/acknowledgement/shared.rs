@@ -442,7 +442,7 @@ fn with_notices_refused() -> Deployment {
 
 /// Type and id of each notice that was sent.
 fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
-    let fan_out = sent.iter().filter(|(queue, _)| *queue == QueueName::FanOut);
+    let fan_out = sent.iter().filter(|(queue, _)| *queue == QueueName::Retry);
     let event = |message: &Message| -> serde_json::Value {
         serde_json::from_str(&message.body).expect("a notice is JSON")
     };
@@ -525,7 +525,7 @@ fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
     for number in 0..9 {
         deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
     }
-    for queue in [QueueName::FanOut, QueueName::Retry] {
+    for queue in [QueueName::Retry] {
         deployment.ports.clone().with_queue_fault(queue, Fault::Refuses);
     }
     let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());

@@ -59,7 +59,7 @@ pub(crate) fn sink_delivery() -> Delivery {
     let (queue, sink_delivery) = only_message(&ports);
     assert_eq!(
         (queue, sink_delivery.attempts, sink_delivery.published_ms),
-        (QueueName::FanOut, 0, NOW_MS)
+        (QueueName::Retry, 0, NOW_MS)
     );
     sink_delivery
 }
@@ -259,7 +259,7 @@ fn a_dead_letter_for_a_topic_is_published_there_once_and_delivered_to_each_of_it
     let ports = ports(all.clone());
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let [sent] = &ports.sent()[..] else { panic!("{:?}", ports.sent()) };
-    assert_eq!(sent.0, QueueName::FanOut);
+    assert_eq!(sent.0, QueueName::Retry);
     let document: Value = serde_json::from_str(&sent.1.body).expect("JSON");
     assert_eq!(document["errorreason"], "UndeliverableDueToHttpBadRequest");
     let there = FakePorts::new(catalogue_of(all)).with_status(503);

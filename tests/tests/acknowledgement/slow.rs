@@ -124,7 +124,7 @@ fn in_the_lane_it_has_its_whole_timeout() {
 #[test]
 fn a_delivery_is_abandoned_once_and_goes_to_the_lane_from_then_on() {
     let process = Process::of(&[]);
-    for queue in [QueueName::Retry, QueueName::FanOut] {
+    for queue in [QueueName::Retry] {
         let (sent, took_ms) = process.invoke(&[in_queue(queue, &abandoned())]);
         let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
         assert_eq!((took_ms, message.wait_ms, process.ports.requests()), (0, 0, 0));

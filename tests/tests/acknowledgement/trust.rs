@@ -62,19 +62,13 @@ fn a_dead_letter_attribute_of_a_publisher_changes_nothing_about_the_event() {
 }
 
 #[test]
-fn what_the_events_queue_gave_up_is_stored_as_unprocessed_whatever_it_says() {
-    for attribute in [
-        None,
-        Some(Attribute::DeadLetter(write_dead_letter(&forged_letter()))),
-        Some(Attribute::Delivery(write_delivery(&delivery("other/topic/victim")))),
-    ] {
-        let ports = FakePorts::new(subscriptions(0));
-        let given_up = Record { queue: QueueName::Unprocessed, attribute, ..record("m1", EVENT) };
-        assert_eq!(deadletter(&ports, &[given_up]), [""; 0]);
-        let (key, text) = ports.blobs().remove(0);
-        assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
-        assert!(text.contains("ProcessingFailed"), "{text}");
-    }
+fn what_the_events_queue_gave_up_is_stored_as_unprocessed() {
+    let ports = FakePorts::new(subscriptions(0));
+    let given_up = Record { queue: QueueName::DeadLetter, ..record("m1", EVENT) };
+    assert_eq!(deadletter(&ports, &[given_up]), [""; 0]);
+    let (key, text) = ports.blobs().remove(0);
+    assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
+    assert!(text.contains("ProcessingFailed"), "{text}");
 }
 
 #[test]

@@ -63,10 +63,10 @@ fn an_unreadable_attribute_waits_half_an_hour_as_it_is_before_its_event_is_a_dea
     let publication = publication.replacen(r#""message":"#, r#""messages":"#, 1);
     for (queue, attribute) in [
         (QueueName::Retry, of_newer_version()),
-        (QueueName::FanOut, of_newer_version()),
-        (QueueName::FanOut, Attribute::Publication(publication)),
+        (QueueName::Retry, of_newer_version()),
+        (QueueName::Retry, Attribute::Publication(publication)),
         (QueueName::Retry, Attribute::DeadLetter(r#"{"v":1}"#.to_owned())),
-        (QueueName::FanOut, Attribute::Delivery("express".to_owned())),
+        (QueueName::Retry, Attribute::Delivery("express".to_owned())),
     ] {
         let ports = FakePorts::new(subscriptions(1));
         let (minutes, last) = waits_of(&ports, unreadable(queue, &attribute), queue, 99);
@@ -105,7 +105,7 @@ fn deadletter_lets_it_wait_in_its_own_queue_and_then_stores_its_event() {
 fn a_newer_version_waits_until_newer_code_runs_and_is_never_a_dead_letter() {
     for (queue, attribute) in [
         (QueueName::Retry, Attribute::Delivery(r#"{"v":2}"#.to_owned())),
-        (QueueName::FanOut, Attribute::Publication(r#"{"v":2}"#.to_owned())),
+        (QueueName::Retry, Attribute::Publication(r#"{"v":2}"#.to_owned())),
         (QueueName::DeadLetter, Attribute::DeadLetter(r#"{"v":2}"#.to_owned())),
         (QueueName::DeadLetter, Attribute::Delivery(r#"{"v":2}"#.to_owned())),
     ] {

@@ -56,7 +56,7 @@ fn an_event_waits_for_the_subscription_that_cannot_be_used_and_the_others_have_i
     assert_eq!(hosts(&ports), [host(0), host(2)]);
     let first = ports.sent();
     assert_eq!(first.len(), 1);
-    assert_eq!((first[0].0, first[0].1.wait_ms), (QueueName::FanOut, 0));
+    assert_eq!((first[0].0, first[0].1.wait_ms), (QueueName::Retry, 0));
 
     // While it still cannot be used, the part waits as a whole.
     let still = FakePorts::new(with_unusable(3, &[1]));
@@ -98,7 +98,7 @@ fn of_very_many_each_has_the_event_once_when_all_can_be_used() {
             assert!(delivered.insert(host.clone()), "{host} has it twice");
         }
         let sent = ports.sent_after(sent);
-        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::FanOut));
+        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
         waiting = again(&sent);
     }
     let usable = (0..80).filter(|number| !unusable.contains(number)).map(host);
@@ -157,6 +157,6 @@ fn of_two_topics_in_one_batch_the_one_that_cannot_be_read_waits() {
     assert_eq!(dispatch(&ports, &[broken, record("m2", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(hosts(&ports), [host(0)]);
     let sent = ports.sent();
-    assert_eq!((sent.len(), sent[0].0), (1, QueueName::FanOut));
+    assert_eq!((sent.len(), sent[0].0), (1, QueueName::Retry));
     assert!(sent[0].1.wait_ms > 0);
 }

@@ -8,7 +8,7 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::write_dead_letter;
 
 use crate::environment::DEADLETTER;
-use crate::records::{delivery, invocation, record, sent_at};
+use crate::records::{delivery, given_up, invocation, record, sent_at};
 use crate::runtime_api::Invocation;
 use crate::world::World;
 
@@ -17,14 +17,20 @@ fn letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, Machine.now_ms())
 }
 
-/// On the unprocessed queue, and on any queue that the function does not know, it is a publisher's.
+/// On any queue that the function does not know, and if the events queue gave it up, it is a publisher's.
 #[tokio::test]
 async fn a_dead_letter_is_believed_on_its_own_queue_only() {
-    for (queue, believed) in [("dead-letter", true), ("unprocessed", false), ("unknown", false)] {
+    for (queue, given_up_by, believed) in [
+        ("dead-letter", None, true),
+        ("dead-letter", Some("isolation"), true),
+        ("dead-letter", Some("events"), false),
+        ("unknown", None, false),
+    ] {
         let world = World::start().await;
         let elsewhere = Store::Container("config/letters".parse().expect("a container"));
         let attribute = write_dead_letter(&DeadLetter { store: elsewhere, ..letter() });
-        let records = [record("m1", queue, &[("topic", "shop/taken"), ("deadletter", &attribute)])];
+        let attributes = [("topic", "shop/taken"), ("deadletter", &*attribute)];
+        let records = [given_up(record("m1", queue, &attributes), given_up_by)];
         let mut function = world.run(&DEADLETTER, &[], invocation(&records)).await;
         assert_eq!(function.returned().await, [""; 0], "{queue}");
         let named = world.keys("config").await.into_iter().find(|key| key.starts_with("letters/"));

@@ -97,8 +97,8 @@ async fn the_response_names_the_records_whose_retry_no_queue_took() {
     let absent = world.queue_url("absent");
     let records = [("m1", "shop/taken"), ("m2", "shop/later"), ("m3", "shop/taken")]
         .map(|(id, topic)| published(id, topic));
-    // The fan-out queue would take what the retry queue refuses.
-    let changes = [("RETRY_QUEUE_URL", absent.as_str()), ("FAN_OUT_QUEUE_URL", absent.as_str())];
+    // The slow queue would take what the retry queue refuses.
+    let changes = [("RETRY_QUEUE_URL", absent.as_str()), ("SLOW_QUEUE_URL", absent.as_str())];
     let mut function = world.run(&DISPATCH, &changes, invocation(&records)).await;
     assert_eq!(function.returned().await, ["m2"]);
     assert_eq!(world.requested(), ["/later", "/taken", "/taken"]);
@@ -151,7 +151,7 @@ async fn where_nobody_has_written_subscriptions_one_line_says_so_and_events_wait
     assert_eq!(missing["source"], "s3://config/absent/_settings.json");
     assert!(missing["help"].as_str().is_some_and(|help| help.contains("lastmile apply")));
     assert!(!function.has_line("subscriptions.broken") && !function.has_line("ERROR"));
-    assert_eq!(world.held("fan-out").await, 2);
+    assert_eq!(world.held("retry").await, 2);
 }
 
 #[tokio::test]

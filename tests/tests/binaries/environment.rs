@@ -36,14 +36,12 @@ impl Function {
 }
 
 /// The resources that variables name, and what they are called locally.
-const QUEUES: [(&str, &str); 8] = [
+const QUEUES: [(&str, &str); 6] = [
     ("EventsQueue", "events"),
-    ("FanOutQueue", "fan-out"),
     ("RetryQueue", "retry"),
     ("SlowQueue", "slow"),
     ("IsolationQueue", "isolation"),
     ("DeadLetterQueue", "dead-letter"),
-    ("UnprocessedQueue", "unprocessed"),
     ("LastResortQueue", "last-resort"),
 ];
 const OTHERS: [(&str, &str); 4] = [
@@ -58,7 +56,6 @@ const OTHERS: [(&str, &str); 4] = [
 fn local(endpoint: &str, runtime_api: &str) -> Vec<(String, String)> {
     let variables = [
         ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1"),
-        ("S3_FORCE_PATH_STYLE", "true"),
         ("AWS_LAMBDA_RUNTIME_API", runtime_api),
         ("AWS_LAMBDA_FUNCTION_NAME", "tested"),
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
@@ -83,9 +80,11 @@ pub(crate) fn environment(
     let text = fs::read_to_string(path).expect("there is a template");
     let template: Value = serde_saphyr::from_str(&text).expect("the template is YAML");
     let names = names(&template, endpoint);
+    let mappings = &template["Mappings"];
     let variables = &template["Resources"][function.resource]["Properties"]["Environment"];
     let variables = variables["Variables"].as_object().expect("it has variables").iter();
-    let variables = variables.map(|(name, value)| (name.clone(), resolved(value, &names)));
+    let variables =
+        variables.map(|(name, value)| (name.clone(), resolved(value, &names, mappings)));
     variables.chain(local(endpoint, runtime_api)).collect()
 }
 
@@ -100,8 +99,24 @@ fn names(template: &Value, endpoint: &str) -> BTreeMap<String, String> {
     parameters.chain(queues).chain(others).collect()
 }
 
-fn resolved(value: &Value, names: &BTreeMap<String, String>) -> String {
-    // `!If`: its condition is that a parameter is set, and none is.
+fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -> String {
+    match value.as_array().map(Vec::as_slice) {
+        // `!Sub` with variables of its own.
+        Some([text @ Value::String(_), Value::Object(own)]) => {
+            let own = own.iter().map(|(name, of)| (name.clone(), resolved(of, names, mappings)));
+            return resolved(text, &own.collect(), mappings);
+        }
+        // `!FindInMap`.
+        Some([Value::String(map), Value::String(row), Value::String(column)])
+            if mappings.get(map).is_some() =>
+        {
+            return mappings[map][&names[row]][column].to_string();
+        }
+        // `!If`: its condition is that a parameter is set, and none is.
+        Some([_, _, otherwise]) => return resolved(otherwise, names, mappings),
+        _ => {}
+    }
+    // `!Join`.
     let value = value.as_array().and_then(|parts| parts.last()).unwrap_or(value);
     let text = value.as_str().unwrap_or_else(|| panic!("a variable is a text: {value}"));
     if let Some(named) = names.get(text) {

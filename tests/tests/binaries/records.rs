@@ -32,6 +32,15 @@ pub(crate) fn sent_at(ms: u64, id: &str, queue: &str, attributes: &[(&str, &str)
         "eventSourceARN": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}")})
 }
 
+/// The record after this queue gave it up to the one that it is in, as SQS tells.
+pub(crate) fn given_up(mut record: Value, by: Option<&str>) -> Value {
+    if let Some(queue) = by {
+        record["attributes"]["DeadLetterQueueSourceArn"] =
+            json!(format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"));
+    }
+    record
+}
+
 /// A record of the events queue.
 pub(crate) fn published(id: &str, topic: &str) -> Value {
     record(id, "events", &[("topic", topic)])

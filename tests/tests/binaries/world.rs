@@ -242,7 +242,7 @@ impl World {
     }
 
     fn bucket(&self, name: &str) -> Storage {
-        Storage::bucket(s3_client(&local_clients(&self.aws.endpoint()), true), name)
+        Storage::bucket(s3_client(&local_clients(&self.aws.endpoint())), name)
     }
 }
 

@@ -31,19 +31,17 @@ impl Cloud {
     }
 
     /// The queue URLs as the functions have them.
-    pub(crate) fn queues(&self, fair: bool) -> SqsQueues {
-        SqsQueues::new(self.sqs.clone(), self.urls(), fair)
+    pub(crate) fn queues(&self) -> SqsQueues {
+        SqsQueues::new(self.sqs.clone(), self.urls())
     }
 
     pub(crate) fn urls(&self) -> HashMap<QueueName, String> {
         let names = [
             QueueName::Events,
-            QueueName::FanOut,
             QueueName::Retry,
             QueueName::Slow,
             QueueName::Isolation,
             QueueName::DeadLetter,
-            QueueName::Unprocessed,
             QueueName::LastResort,
         ];
         names.into_iter().map(|name| (name, self.aws.queue_url(local_name(name)))).collect()
@@ -53,9 +51,7 @@ impl Cloud {
 fn local_name(queue: QueueName) -> &'static str {
     match queue {
         QueueName::Events => "events",
-        QueueName::FanOut => "fan-out",
         QueueName::Isolation => "isolation",
-        QueueName::Unprocessed => "unprocessed",
         QueueName::Retry => "retry",
         QueueName::Slow => "slow",
         QueueName::DeadLetter => "dead-letter",

@@ -34,7 +34,6 @@ fn of_dispatch(cloud: &Cloud) -> AwsPorts {
         settings::SUBSCRIPTIONS_URI => Some(SUBSCRIPTIONS.to_owned()),
         settings::TABLE_NAME => Some(TABLE.to_owned()),
         settings::DEAD_LETTER_CONTAINER => Some("dead-letters".to_owned()),
-        settings::S3_FORCE_PATH_STYLE => Some("true".to_owned()),
         queue if queue.ends_with("_QUEUE_URL") => Some(cloud.aws.queue_url("events")),
         _ => None,
     };

@@ -39,9 +39,9 @@ struct Sqs {
 }
 
 impl Sqs {
-    async fn start(fair: bool) -> Self {
+    async fn start() -> Self {
         let cloud = Cloud::start().await;
-        Self { queues: cloud.queues(fair), cloud }
+        Self { queues: cloud.queues(), cloud }
     }
 }
 
@@ -178,33 +178,33 @@ async fn takes_the_largest_message_that_fits(queue: &impl Observed) {
 
 #[tokio::test]
 async fn sqs_keeps_a_message_as_it_is() {
-    keeps_a_message_as_it_is(&Sqs::start(false).await).await;
-    keeps_a_message_as_it_is(&Sqs::start(true).await).await;
+    keeps_a_message_as_it_is(&Sqs::start().await).await;
+    keeps_a_message_as_it_is(&Sqs::start().await).await;
 }
 
 #[tokio::test]
 async fn sqs_loses_none_of_many_concurrent_messages() {
-    loses_none_of_many_concurrent_messages(&Sqs::start(false).await).await;
+    loses_none_of_many_concurrent_messages(&Sqs::start().await).await;
 }
 
 #[tokio::test]
 async fn sqs_refuses_what_is_too_large_or_unsendable_and_nothing_else() {
-    refuses_what_is_too_large_or_unsendable_and_nothing_else(&Sqs::start(false).await).await;
+    refuses_what_is_too_large_or_unsendable_and_nothing_else(&Sqs::start().await).await;
 }
 
 #[tokio::test]
 async fn sqs_takes_large_messages_at_the_same_time() {
-    takes_large_messages_at_the_same_time(&Sqs::start(false).await).await;
+    takes_large_messages_at_the_same_time(&Sqs::start().await).await;
 }
 
 #[tokio::test]
 async fn sqs_takes_the_largest_message_that_fits() {
-    takes_the_largest_message_that_fits(&Sqs::start(false).await).await;
+    takes_the_largest_message_that_fits(&Sqs::start().await).await;
 }
 
 #[tokio::test]
 async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
-    let sqs = Sqs::start(false).await;
+    let sqs = Sqs::start().await;
     let sent_ms = Machine.now_ms();
     // 3.001 s is rounded up to four seconds.
     sqs.send(QueueName::Retry, Message { wait_ms: 3_001, ..message("later") })
@@ -218,7 +218,7 @@ async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
 
 #[tokio::test]
 async fn sqs_takes_a_wait_longer_than_it_can_delay() {
-    let sqs = Sqs::start(false).await;
+    let sqs = Sqs::start().await;
     sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
         .await
         .expect("accepted");
@@ -227,41 +227,27 @@ async fn sqs_takes_a_wait_longer_than_it_can_delay() {
 }
 
 #[tokio::test]
-async fn fair_queues_group_by_subscription_and_others_do_not_group() {
-    for fair in [true, false] {
-        let sqs = Sqs::start(fair).await;
-        let other = Message {
-            group: MessageGroup::Subscription("shop/orders/audit".parse().expect("well formed")),
-            ..message("2")
-        };
-        let sends =
-            [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
-        assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
-        let received = receive_all(&sqs, QueueName::Events, 3).await;
-        let groups: BTreeSet<(String, Option<String>)> =
-            received.into_iter().map(|message| (message.body, message.group)).collect();
-        if fair {
-            assert_eq!(groups.len(), 2, "{groups:?}");
-            assert!(
-                groups
-                    .iter()
-                    .all(|(_, group)| group.as_ref().is_some_and(|group| group.len() == 64))
-            );
-            assert_eq!(
-                groups.iter().map(|(_, group)| group).collect::<BTreeSet<_>>().len(),
-                2,
-                "{groups:?}"
-            );
-        } else {
-            assert!(groups.iter().all(|(_, group)| group.is_none()), "{groups:?}");
-        }
-    }
+async fn messages_are_grouped_by_subscription() {
+    let sqs = Sqs::start().await;
+    let other = Message {
+        group: MessageGroup::Subscription("shop/orders/audit".parse().expect("well formed")),
+        ..message("2")
+    };
+    let sends =
+        [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
+    assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
+    let received = receive_all(&sqs, QueueName::Events, 3).await;
+    let groups: BTreeSet<(String, Option<String>)> =
+        received.into_iter().map(|message| (message.body, message.group)).collect();
+    let ids: BTreeSet<&str> = groups.iter().filter_map(|(_, group)| group.as_deref()).collect();
+    assert_eq!((groups.len(), ids.len()), (2, 2), "{groups:?}");
+    assert!(ids.iter().all(|id| id.len() == 64), "{ids:?}");
 }
 
 #[tokio::test]
 async fn a_record_that_is_hidden_no_longer_is_received_again() {
     let cloud = Cloud::start().await;
-    let queues = cloud.queues(false);
+    let queues = cloud.queues();
     queues.send(QueueName::Events, message("x")).await.expect("accepted");
     let receive = async |within_seconds| {
         let receive = cloud.sqs.receive_message().queue_url(&cloud.urls()[&QueueName::Events]);
@@ -290,7 +276,7 @@ async fn a_record_is_hidden_as_long_as_it_is_asked_for() {
 async fn a_queue_that_the_function_does_not_have_is_an_error() {
     let cloud = Cloud::start().await;
     let events = cloud.urls().remove(&QueueName::Events).expect("events");
-    let queues = SqsQueues::new(cloud.sqs.clone(), [(QueueName::Events, events)], false);
+    let queues = SqsQueues::new(cloud.sqs.clone(), [(QueueName::Events, events)]);
     assert!(
         queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry")
     );

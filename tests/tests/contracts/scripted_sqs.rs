@@ -33,7 +33,7 @@ pub(crate) async fn scripted_sqs(
 pub(crate) fn queues_of(server: &Scripted) -> SqsQueues {
     let url = |name| format!("{}/000000000000/{name}", server.endpoint());
     let urls = [(QueueName::Events, url("events")), (QueueName::Retry, url("retry"))];
-    SqsQueues::new(sqs_client(&server.endpoint()), urls, false)
+    SqsQueues::new(sqs_client(&server.endpoint()), urls)
 }
 
 /// The answer to a batch, with the scripted result of each entry.

@@ -111,7 +111,7 @@ async fn a_replacement_whose_answer_was_lost_finds_what_it_wrote_itself() {
         _ => vec![step(EXISTS)],
     };
     let server = Scripted::start(script).await.expect("a free port");
-    let client = production_client(&with_limits(local_clients(&server.endpoint())), true);
+    let client = production_client(&with_limits(local_clients(&server.endpoint())));
     let storage = Storage::bucket(client, "config");
     let replaced = storage.replace("a.json", b"{}".to_vec(), Some("\"old\"")).await;
     assert_eq!(replaced, Ok(Replaced::Changed));
@@ -172,7 +172,7 @@ async fn what_may_pass_is_tried_again_later() {
 #[tokio::test]
 async fn the_client_of_the_functions_repeats_what_failed_once() {
     let server = answering(&[SLOW_DOWN, TAKEN]).await;
-    let client = production_client(&with_limits(local_clients(&server.endpoint())), true);
+    let client = production_client(&with_limits(local_clients(&server.endpoint())));
     assert_eq!(S3Blobs(client).put("dead-letters", "a.json", b"{}".to_vec(), None).await, Ok(()));
     assert_eq!(server.requests().len(), 2);
 }

@@ -29,7 +29,7 @@ const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
 /// After this, all events that were published have arrived.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
-const PARAMETERS: [&str; 2] = ["EventsConcurrency=4", "DispatchTimeout=60"];
+const PARAMETERS: [&str; 2] = ["Concurrency=10", "DispatchTimeout=60"];
 
 #[test]
 #[ignore = "takes minutes; run by hand"]

@@ -144,7 +144,7 @@ impl<'a> Caller<'a> {
         ] {
             command.env(name, self.session[of].as_str().expect("a credential"));
         }
-        command.env("AWS_ENDPOINT_URL", &self.stack.endpoint).env("S3_FORCE_PATH_STYLE", "true");
+        command.env("AWS_ENDPOINT_URL", &self.stack.endpoint);
         command.env("AWS_REGION", "us-east-1").env("AWS_EC2_METADATA_DISABLED", "true");
         command.env("AWS_CONFIG_FILE", "/dev/null").env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
         command.env("NO_PROXY", "127.0.0.1").output().expect("the program runs")

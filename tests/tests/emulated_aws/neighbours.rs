@@ -31,7 +31,7 @@ const EVENTS_EACH: usize = EVENTS / DESTINATIONS;
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Few invocations at once, and a timeout with the visibility timeout that belongs to it.
-const PARAMETERS: [&str; 3] = ["EventsConcurrency=4", "RetryConcurrency=2", "DispatchTimeout=60"];
+const PARAMETERS: [&str; 2] = ["Concurrency=10", "DispatchTimeout=60"];
 
 /// Within this, 95 of 100 events arrive at the destinations that do not hang, and all of them.
 const MOST_WITHIN: Duration = Duration::from_secs(10);

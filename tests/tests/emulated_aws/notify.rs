@@ -23,7 +23,7 @@ async fn subscribe_by_the_page(deployment: &Deployment, queue_arn: String) -> bo
     snippet.text = text.replace(".aws-sam/notify/template.yaml", &template);
     assert!(snippet.text.contains(&template));
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
-    let parameters = format!("KeyPrefix=shop/ S3ForcePathStyle=true Architecture={architecture}");
+    let parameters = format!("KeyPrefix=shop/ Architecture={architecture}");
     snippet.text = snippet.text.replace("KeyPrefix=shop/", &parameters);
     let (endpoint, bucket) =
         (deployment.stack.endpoint.clone(), deployment.stack.dead_letter_bucket().to_owned());

@@ -17,7 +17,7 @@ use crate::{Deployment, KILLED_LIMIT, alone_on_deployment, event, now, on_deploy
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of a stack with `Observability=true`.
-const ALARMS: [&str; 17] = [
+const ALARMS: [&str; 16] = [
     "dead-letters",
     "dead-letters-refused",
     "dead-letters-wait",
@@ -34,7 +34,6 @@ const ALARMS: [&str; 17] = [
     "last-resort",
     "retries-wait",
     "slow-destinations-wait",
-    "unprocessed-records-wait",
 ];
 
 /// A metric line: its time, names and values of its dimensions, and its metrics.

@@ -98,23 +98,21 @@ fn no_receipt(stack: &Stack, name: &str) -> Value {
 /// The queues that a function takes messages from, those that it sends to, and those it has nothing to do
 /// with.
 const TAKEN: [(&str, &[&str]); 3] = [
-    (DISPATCH, &["EventsQueue", "FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue"]),
-    (DEADLETTER, &["DeadLetterQueue", "UnprocessedQueue"]),
+    (DISPATCH, &["EventsQueue", "RetryQueue", "SlowQueue", "IsolationQueue"]),
+    (DEADLETTER, &["DeadLetterQueue"]),
     (INGRESS, &[]),
 ];
 const SENT_TO: [(&str, &[&str]); 3] = [
-    (DISPATCH, &["FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
+    (DISPATCH, &["RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
     (DEADLETTER, &["DeadLetterQueue", "LastResortQueue"]),
     (INGRESS, &["EventsQueue"]),
 ];
-const QUEUES: [&str; 8] = [
+const QUEUES: [&str; 6] = [
     "EventsQueue",
-    "FanOutQueue",
     "RetryQueue",
     "SlowQueue",
     "IsolationQueue",
     "DeadLetterQueue",
-    "UnprocessedQueue",
     "LastResortQueue",
 ];
 
@@ -301,11 +299,8 @@ fn a_function_adds_dead_letters_and_neither_reads_nor_changes_what_is_there() {
 #[test]
 fn where_sinks_cover_the_bucket_of_dead_letters_its_policy_keeps_ledgers_and_what_was_written() {
     on_deployment(|Deployment { stack, .. }| async move {
-        let (sinks, prefix) = (
-            format!("ExtraSinkArns=arn:aws:s3:::{}*", &WITH_SINKS[..20]),
-            format!("DeadLetterPrefix={PREFIX}"),
-        );
-        let second = stack.deploy_second(WITH_SINKS, &[&sinks, &prefix]).await;
+        let sinks = format!("ExtraSinkArns=arn:aws:s3:::{}*", &WITH_SINKS[..20]);
+        let second = stack.deploy_second(WITH_SINKS, &[&sinks, "Ingress=iam", KEYS]).await;
         let bucket = second.output("DeadLetterBucketName");
         assert!(bucket.starts_with(&WITH_SINKS[..20]), "{bucket}");
         let put = |role, key: &str, is_new: bool| {
@@ -344,7 +339,29 @@ fn where_sinks_cover_the_bucket_of_dead_letters_its_policy_keeps_ledgers_and_wha
             assert_denied_in(stack, WITH_SINKS, role == DISPATCH, ends.to_vec()).await;
         }
         network_is_for_lambda_alone(stack).await;
+        keys_of_publishers_are_for_the_ingress_alone(stack).await;
     });
+}
+
+/// The keys of publishers of this stack.
+const KEYS: &str = "PublisherKeyArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:of-publishers-??????,\
+     arn:aws:ssm:us-east-1:000000000000:parameter/of-publishers";
+
+async fn keys_of_publishers_are_for_the_ingress_alone(stack: &Stack) {
+    let secret = json!({"Name": "of-publishers", "SecretString": "x"});
+    let parameter = json!({"Name": "/of-publishers", "Value": "x", "Type": "SecureString"});
+    let made = [
+        (OPERATOR, "secretsmanager.create_secret", secret),
+        (OPERATOR, "ssm.put_parameter", parameter),
+    ];
+    assert_denied(stack, false, made.to_vec()).await;
+    for role in [DISPATCH, DEADLETTER, INGRESS] {
+        let read = vec![
+            (role, "secretsmanager.get_secret_value", json!({"SecretId": "of-publishers"})),
+            (role, "ssm.get_parameter", json!({"Name": "/of-publishers"})),
+        ];
+        assert_denied_in(stack, WITH_SINKS, role != INGRESS, read).await;
+    }
 }
 
 /// This stack is in a VPC: Lambda may make network interfaces with the role of dispatch, the code of the function may not.
@@ -427,11 +444,11 @@ fn completed(mut letter: Value) -> Value {
 }
 
 #[test]
-fn dispatch_and_ingress_read_the_secrets_that_are_named_for_them_and_no_others() {
+fn dispatch_reads_the_secrets_that_are_named_for_it_and_no_others() {
     on_deployment(|Deployment { stack, .. }| async move {
         let secret = |name: &str| json!({"Name": name, "SecretString": "x"});
         let parameter = |name: &str| json!({"Name": name, "Value": "x", "Type": "SecureString"});
-        const NAMES: [&str; 3] = ["named", "of-publishers", "other"];
+        const NAMES: [&str; 2] = ["named", "other"];
         let made = NAMES.iter().flat_map(|name| {
             [
                 (OPERATOR, "secretsmanager.create_secret", secret(name)),
@@ -440,9 +457,7 @@ fn dispatch_and_ingress_read_the_secrets_that_are_named_for_them_and_no_others()
         });
         assert_denied(stack, false, made.collect()).await;
         let (mut allowed, mut denied) = (Vec::new(), Vec::new());
-        for (role, named) in
-            [(DISPATCH, Some("named")), (DEADLETTER, None), (INGRESS, Some("of-publishers"))]
-        {
+        for (role, named) in [(DISPATCH, Some("named")), (DEADLETTER, None), (INGRESS, None)] {
             for name in NAMES {
                 let to = if named == Some(name) { &mut allowed } else { &mut denied };
                 to.push((role, "secretsmanager.get_secret_value", json!({"SecretId": name})));

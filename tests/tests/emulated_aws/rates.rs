@@ -25,7 +25,7 @@ use crate::{event, event_id, now};
 /// How many events are published without the variable `EVENTS`, and how many invocations for new events and
 /// for retries may run at once without `CONCURRENCY`.
 const EVENTS: usize = 2_000;
-const CONCURRENCY: usize = 8;
+const CONCURRENCY: usize = 20;
 const TOPIC: &str = "shop/limited";
 const PATH: &str = "/limited";
 const PER_SECOND: usize = 20;
@@ -239,9 +239,8 @@ async fn deployed(
         subscriber.address,
         limit.text()
     );
-    let limits = ["Events", "Retry"].map(|of| format!("{of}Concurrency={concurrency}"));
-    let parameters: Vec<&str> = limits.iter().map(|it| &**it).chain([TIMEOUT]).collect();
-    let stack = Stack::deploy_at(port, gateway.port, &parameters, file).await;
+    let concurrency = format!("Concurrency={concurrency}");
+    let stack = Stack::deploy_at(port, gateway.port, &[&concurrency, TIMEOUT], file).await;
     stack.poll_often().await;
     stack
 }

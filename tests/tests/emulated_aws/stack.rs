@@ -26,17 +26,13 @@ use serde_json::Value;
 
 use crate::{credentials, now};
 
-/// The stack's parameters. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 16] = [
+/// The stack's parameters.
+const PARAMETERS: [&str; 11] = [
     "DispatchTimeout=20",
     "AllowPrivateDestinations=127.0.0.1",
-    "FairQueues=true",
-    "S3ForcePathStyle=true",
     "Ingress=iam",
     "Observability=true",
-    "MetricsPerTopic=true",
-    "MetricsPerOutcome=true",
-    "SavedQueries=false",
+    "MetricsPer=topic,outcome",
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
     // What the examples of docs/publishing.md publish with.
     "PublisherArns=arn:aws:sns:us-east-1:000000000000:shop-orders,\
@@ -44,35 +40,20 @@ const PARAMETERS: [&str; 16] = [
     "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",
     "SecretArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:named-??????,\
      arn:aws:ssm:us-east-1:000000000000:parameter/named",
-    "PublisherKeyArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:of-publishers-??????,\
-     arn:aws:ssm:us-east-1:000000000000:parameter/of-publishers",
     "InvokeRoleArn=arn:aws:iam::000000000000:role/calls-destinations",
     "IdentityAudiences=https://asked.example.com/",
 ];
 
 /// The queues whose visibility timeout belongs to that of the functions, by their outputs.
-const WITH_TIMEOUT: [&str; 6] = [
-    "EventsQueueUrl",
-    "FanOutQueueUrl",
-    "RetryQueueUrl",
-    "SlowQueueUrl",
-    "DeadLetterQueueUrl",
-    "UnprocessedQueueUrl",
-];
+const WITH_TIMEOUT: [&str; 4] =
+    ["EventsQueueUrl", "RetryQueueUrl", "SlowQueueUrl", "DeadLetterQueueUrl"];
 /// That of queues of functions that have no timeout of their own here, so that a message of a killed function is
 /// redelivered within a test.
 const SHORT_SECONDS: u32 = 30;
 
-/// Those of a second one, in a VPC that the emulated AWS does not look for, and with as much concurrency as its mappings
-/// may ask for.
-const SECOND: &[&str] = &[
-    "AllowPrivateDestinations=127.0.0.1",
-    "S3ForcePathStyle=true",
-    "EventsConcurrency=2",
-    "ReservedConcurrency=52",
-    "SubnetIds=subnet-1,subnet-2",
-    "SecurityGroupIds=sg-1",
-];
+/// Those of a second one, in a VPC that the emulated AWS does not look for.
+const SECOND: &[&str] =
+    &["AllowPrivateDestinations=127.0.0.1", "SubnetIds=subnet-1,subnet-2", "SecurityGroupIds=sg-1"];
 
 /// The policy of a queue that topics of SNS send to.
 const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
@@ -191,10 +172,9 @@ impl Stack {
     }
 
     /// What tells the command line where the emulated AWS is.
-    pub(crate) fn variables(&self) -> [(&str, &str); 7] {
+    pub(crate) fn variables(&self) -> [(&str, &str); 6] {
         [
             ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
-            ("S3_FORCE_PATH_STYLE", "true"),
             ("AWS_REGION", "us-east-1"),
             ("AWS_CONFIG_FILE", "/dev/null"),
             ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),

@@ -1,6 +1,5 @@
 //! A publisher that writes our attributes gains nothing by it, whichever way its event comes.
 
-use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin, Publication, Store};
 use delivery::event::{Event, Input};
@@ -53,11 +52,6 @@ async fn app() -> AppFixture {
     AppFixture::start(&[subscription("billing", "/in", ""), victim()], &[200]).await
 }
 
-fn places(letters: &[(String, Value)]) -> Vec<String> {
-    let place = |key: &str| key.split('/').take(3).collect::<Vec<_>>().join("/");
-    letters.iter().map(|(key, _)| place(key)).collect()
-}
-
 #[tokio::test]
 async fn forged_attributes_on_the_events_queue_change_nothing_about_the_event() {
     let app = app().await;
@@ -83,19 +77,6 @@ async fn a_forged_dead_letter_is_an_event_of_its_topic() {
     let received = app.received(1).await;
     assert_eq!(received[0].path, "/in");
     assert_eq!(app.dead_letters_when_idle().await, Vec::<(String, Value)>::new());
-}
-
-#[tokio::test]
-async fn what_the_events_queue_redrives_is_stored_as_unprocessed_whatever_it_says() {
-    let app = app().await;
-    let letter = (DEADLETTER_ATTRIBUTE, write_dead_letter(&forged_dead_letter()));
-    for (name, value) in forged().into_iter().chain([letter]) {
-        app.send("unprocessed", CLOUD_EVENT, &[("topic", "shop/orders"), (name, &value)]).await;
-    }
-    let letters = app.dead_letters(4).await;
-    assert_eq!(places(&letters), vec![format!("shop/orders/{UNPROCESSED}"); 4]);
-    assert_eq!(app.dead_letters_when_idle().await.len(), 4);
-    assert_eq!(app.received(0).await.len(), 0);
 }
 
 #[tokio::test]

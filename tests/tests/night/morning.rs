@@ -55,7 +55,7 @@ impl Morning {
 
     /// Replays the cause with this title, and waits for the ends.
     fn replay(&self, title: &str, name: &str) -> String {
-        let queue = self.stack.aws().queue_url("fan-out");
+        let queue = self.stack.aws().queue_url("retry");
         self.act(|night| {
             let id = night.cause_id(title);
             let options = ["--cause", &id, "--queue-url", &queue, "--name", name, "--wait", WAIT];

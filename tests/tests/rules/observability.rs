@@ -151,7 +151,7 @@ fn an_alarm_about_dead_letters_destinations_or_errors_has_the_command_that_opens
         "dispatch-errors",
         "destinations",
         "errors-logged",
-        "unprocessed",
+        "first-attempts",
     ];
     let mut found = 0;
     for alarm in &alarms {

@@ -40,7 +40,7 @@ impl Inner {
     /// A queue deleted a message at the end of its retention. That loses nothing but what storage
     /// refused all the time and what is too large to be moved: no queue takes it with our attribute.
     pub(crate) fn note_expired(&mut self, queue: QueueName, held: &Queued) {
-        let tried = queue == QueueName::Unprocessed && held.receives > 0;
+        let tried = queue == QueueName::DeadLetter && held.receives > 0;
         if tried && is_too_large_to_move(held) && self.storage.refuses(self.now_ms) {
             self.ledger.expired.extend(self.ledger.whole_id(held));
         }

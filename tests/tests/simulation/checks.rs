@@ -29,10 +29,7 @@ impl Inner {
             (QueueName::Isolation, Carried::Delivery(_)) if !stores => {
                 self.check_isolated(message);
             }
-            (
-                QueueName::FanOut | QueueName::Retry | QueueName::Slow,
-                Carried::Delivery(delivery),
-            ) if !stores => {
+            (QueueName::Retry | QueueName::Slow, Carried::Delivery(delivery)) if !stores => {
                 // Nothing starts in the slow lane.
                 if queue != QueueName::Slow && self.is_fresh(delivery, message.wait_ms) {
                     return self.check_fresh(delivery, message);
@@ -142,7 +139,7 @@ impl Inner {
             return self.record_violation(id, "re-enqueued although it is undeliverable");
         };
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
-        let split = queue == QueueName::FanOut && tally.requests == 0;
+        let split = queue == QueueName::Retry && tally.requests == 0;
         // What was never attempted is due when it was published, by the clock of SQS.
         let slack_ms = if delivery.attempts == 0 { SKEW_MAX_MS } else { 0 };
         if self.clock_ms().saturating_add(wait_ms + slack_ms) < delivery.due_ms {

@@ -104,7 +104,7 @@ impl Driver {
 
     fn start(&mut self, queue: QueueName, batch: Vec<Queued>) {
         let records = self.world.with(|world| world.records(queue, &batch));
-        let stores = matches!(queue, QueueName::DeadLetter | QueueName::Unprocessed);
+        let stores = matches!(queue, QueueName::DeadLetter);
         let (process, function) = self.processes.take(&self.world, stores);
         let (number, ends_ms, deadline) = self.world.with(|world| {
             let short = world.random.injects(Fault::ShortDeadline);

@@ -72,13 +72,7 @@ impl Limits {
 
     /// The sum of the invocations of dispatch that run at a time.
     pub(crate) fn functions(&self) -> u32 {
-        let queues = [
-            QueueName::Events,
-            QueueName::FanOut,
-            QueueName::Retry,
-            QueueName::Slow,
-            QueueName::Isolation,
-        ];
+        let queues = [QueueName::Events, QueueName::Retry, QueueName::Slow, QueueName::Isolation];
         let all = || queues.map(|queue| self.concurrency_of(queue)).iter().sum::<usize>();
         if self.processes { u32::try_from(all()).unwrap_or(u32::MAX) } else { 1 }
     }
@@ -87,11 +81,10 @@ impl Limits {
     pub(crate) fn concurrency_of(self, queue: QueueName) -> usize {
         match queue {
             QueueName::Events => self.concurrency,
-            QueueName::FanOut | QueueName::Retry => self.concurrency.div_ceil(2),
+            QueueName::Retry => self.concurrency.div_ceil(2),
             QueueName::Slow
             | QueueName::Isolation
             | QueueName::DeadLetter
-            | QueueName::Unprocessed
             | QueueName::LastResort => self.concurrency.div_ceil(5),
         }
     }
@@ -99,9 +92,8 @@ impl Limits {
     /// How many records of a queue an invocation gets at most.
     pub(crate) fn batch_of(queue: QueueName) -> usize {
         match queue {
-            QueueName::Isolation | QueueName::Unprocessed => 1,
+            QueueName::Isolation => 1,
             QueueName::Events
-            | QueueName::FanOut
             | QueueName::Retry
             | QueueName::DeadLetter
             | QueueName::LastResort => 10,
@@ -114,13 +106,11 @@ impl Limits {
     /// but that of new events.
     pub(crate) fn window_of(self, queue: QueueName) -> u64 {
         match queue {
-            QueueName::Events | QueueName::FanOut => self.window_ms,
-            QueueName::Retry | QueueName::Slow if self.processes => SECOND_MS,
-            QueueName::Retry
-            | QueueName::Slow
+            QueueName::Events | QueueName::Retry => self.window_ms,
+            QueueName::Slow if self.processes => SECOND_MS,
+            QueueName::Slow
             | QueueName::Isolation
             | QueueName::DeadLetter
-            | QueueName::Unprocessed
             | QueueName::LastResort => 0,
         }
     }

@@ -71,13 +71,9 @@ impl Inner {
                 }
                 self.check_isolated(message);
             }
-            // The retry queue takes what the fan-out queue refuses.
-            QueueName::FanOut | QueueName::Retry => self.check_held(message, publication, &counts),
-            QueueName::Events
-            | QueueName::Slow
-            | QueueName::DeadLetter
-            | QueueName::Unprocessed
-            | QueueName::LastResort => {
+            // The retry queue takes what the retry queue refuses.
+            QueueName::Retry => self.check_held(message, publication, &counts),
+            QueueName::Events | QueueName::Slow | QueueName::DeadLetter | QueueName::LastResort => {
                 self.record_violation_of(publication, "re-enqueued in the wrong queue");
             }
         }
@@ -132,7 +128,7 @@ impl Inner {
         }
         let right = says_the_same
             && (message.wait_ms, message.receives, publication.hold) == (0, 0, Hold::default());
-        let queue_is_right = matches!(queue, QueueName::FanOut | QueueName::Retry);
+        let queue_is_right = matches!(queue, QueueName::Retry);
         if !right || !queue_is_right {
             self.record_violation_of(publication, "a part says something else than its record");
         }

@@ -10,24 +10,20 @@ use super::queue_state::QueueState;
 use super::queued::{Carried, Queued};
 
 /// The queues that functions read, in polling order.
-pub(crate) const READ: [QueueName; 7] = [
+pub(crate) const READ: [QueueName; 5] = [
     QueueName::Events,
-    QueueName::FanOut,
     QueueName::Retry,
     QueueName::Slow,
     QueueName::Isolation,
     QueueName::DeadLetter,
-    QueueName::Unprocessed,
 ];
 /// Every queue.
-pub(crate) const ALL: [QueueName; 8] = [
+pub(crate) const ALL: [QueueName; 6] = [
     QueueName::Events,
-    QueueName::FanOut,
     QueueName::Retry,
     QueueName::Slow,
     QueueName::Isolation,
     QueueName::DeadLetter,
-    QueueName::Unprocessed,
     QueueName::LastResort,
 ];
 /// The delay of a message that carries a wait: a long one is several of the same length.
@@ -43,13 +39,12 @@ fn visibility_ms(queue: QueueName) -> u64 {
 /// The redrive target of a queue, and its maximum receive count.
 fn redrive(queue: QueueName) -> Option<(QueueName, u32)> {
     match queue {
-        QueueName::Events => Some((QueueName::Unprocessed, 100)),
-        QueueName::FanOut | QueueName::Retry | QueueName::Slow => {
+        QueueName::Events | QueueName::Retry | QueueName::Slow => {
             Some((QueueName::DeadLetter, 100))
         }
         QueueName::Isolation => Some((QueueName::DeadLetter, 10)),
         QueueName::DeadLetter => Some((QueueName::LastResort, 1_000)),
-        QueueName::Unprocessed | QueueName::LastResort => None,
+        QueueName::LastResort => None,
     }
 }
 
@@ -156,7 +151,10 @@ impl Queues {
                 Some((next, _)) => {
                     let queued = state.remove(copy).expect("a visible message is there");
                     received.redriven.push(queued.clone());
+                    // Publishers wrote what the events queue gave up, so the function reads no attribute of it.
+                    let attribute = queued.attribute.filter(|_| queue != QueueName::Events);
                     let queued = Queued {
+                        attribute,
                         receives: 0,
                         excused: 0,
                         receipt: String::new(),

@@ -26,7 +26,7 @@ pub(crate) fn is_of_replay(key: &str) -> bool {
 }
 
 impl Inner {
-    /// Sends the replay of a dead letter by a job, with this id, to the fan-out queue.
+    /// Sends the replay of a dead letter by a job, with this id, to the retry queue.
     pub(crate) fn send_replay(&mut self, letter: &StoredDeadLetter, job: &str, id: Uuid) {
         let delivery = letter.again(id, Replay::new(job, letter.id), self.now_ms);
         self.ledger.know_replay(&self.rules, letter.id, id, self.now_ms);
@@ -40,7 +40,7 @@ impl Inner {
             wait_ms: 0,
         };
         let carried = Carried::of(&message);
-        self.enqueue(QueueName::FanOut, message, carried, None);
+        self.enqueue(QueueName::Retry, message, carried, None);
     }
 
     /// The replay that the running invocation received of a delivery, or that delivery itself.

@@ -108,7 +108,7 @@ impl Inner {
         if !is_whole
             || !is_new
             || onward.map(|onward| onward.hops) != hops
-            || !matches!(queue, QueueName::FanOut | QueueName::Retry)
+            || !matches!(queue, QueueName::Retry)
         {
             let what = format!("record {}: a reply is published wrongly", publication.message);
             self.ledger.record_violation(what);

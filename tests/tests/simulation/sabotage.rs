@@ -136,7 +136,7 @@ impl Saboteur {
             return record;
         }
         self.done = true;
-        Record { queue: QueueName::FanOut, ..record }
+        Record { queue: QueueName::Retry, ..record }
     }
 
     /// Tampers with a blob that is written to storage.

@@ -79,7 +79,7 @@ impl Inner {
         let right = onward.map(|onward| (onward.hops, onward.via.clone())) == expected
             && publication.hold.is_none()
             && message.receives == 0
-            && matches!(queue, QueueName::FanOut | QueueName::Retry);
+            && matches!(queue, QueueName::Retry);
         if !right {
             self.record_violation(from, "its dead letter is published with another origin");
         }

@@ -85,8 +85,7 @@ impl Inner {
         let of_batch = |(of, until_ms)| of == queue && self.now_ms <= until_ms;
         let refused = self.refuses_until_ms.is_some_and(of_batch)
             || self.no_retries_until_ms.is_some_and(|until_ms| {
-                matches!(queue, QueueName::Retry | QueueName::FanOut | QueueName::Slow)
-                    && self.now_ms <= until_ms
+                matches!(queue, QueueName::Retry | QueueName::Slow) && self.now_ms <= until_ms
             });
         let refused = refused || self.random.injects(Fault::CallThrottled);
         if refused {

@@ -44,7 +44,7 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
     let mut waiting: BTreeMap<Uuid, u32> = BTreeMap::new();
-    let queues = [QueueName::FanOut, QueueName::Retry, QueueName::Slow, QueueName::Isolation];
+    let queues = [QueueName::Retry, QueueName::Slow, QueueName::Isolation];
     let carried = queues.into_iter().flat_map(|queue| world.queues.all(queue));
     carried
         .filter_map(|held| held.carried.id())

@@ -63,6 +63,11 @@ impl Meter {
         self.with(|tally| tally.count_alone(metric));
     }
 
+    /// Adds a measured value of the whole deployment.
+    pub fn measure_alone(&self, metric: Metric, value: u64) {
+        self.with(|tally| tally.measure_alone(metric, value));
+    }
+
     /// Adds a measured value.
     pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.with(|tally| tally.measure(metric, subscription, value));

@@ -56,11 +56,13 @@ pub enum Metric {
     DestinationProcessingDurationInMs,
     /// From publication to the end of a successful delivery.
     EventAgeAtDeliveryInMs,
+    /// From publication to when a delivery without an attempt was put off.
+    EventAgeBeforeAttemptInMs,
 }
 
 impl Metric {
     /// Every metric, in the order of the documentation.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MatchedEventCount,
         Self::UnmatchedEventCount,
         Self::DeliverySuccessCount,
@@ -76,6 +78,7 @@ impl Metric {
         Self::AbandonedAttemptCount,
         Self::DestinationProcessingDurationInMs,
         Self::EventAgeAtDeliveryInMs,
+        Self::EventAgeBeforeAttemptInMs,
     ];
 
     /// Its name in CloudWatch, which is that of the variant.
@@ -102,22 +105,23 @@ impl Metric {
             | Self::DestinationSlowCount
             | Self::DestinationDisabledCount
             | Self::AbandonedAttemptCount => "Count",
-            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => {
-                "Milliseconds"
-            }
+            Self::DestinationProcessingDurationInMs
+            | Self::EventAgeAtDeliveryInMs
+            | Self::EventAgeBeforeAttemptInMs => "Milliseconds",
         }
     }
 
-    /// Whether it is about a destination that is not healthy: its address may be that of several
-    /// topics, so there is only the sum.
+    /// Whether it is written only while a destination is not healthy, or an event is late. The address of a destination
+    /// may be that of several topics, so there is only the sum.
     #[must_use]
-    pub const fn is_of_unhealthy(self) -> bool {
+    pub const fn is_exceptional(self) -> bool {
         matches!(
             self,
             Self::DestinationFailingCount
                 | Self::DestinationSlowCount
                 | Self::DestinationDisabledCount
                 | Self::AbandonedAttemptCount
+                | Self::EventAgeBeforeAttemptInMs
         )
     }
 
@@ -125,7 +129,7 @@ impl Metric {
     /// has none.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
-        !matches!(self, Self::UnmatchedEventCount) && !self.is_of_unhealthy()
+        !matches!(self, Self::UnmatchedEventCount) && !self.is_exceptional()
     }
 
     /// Whether it is written when the invocation ends that counted it, and not with others: alarms wait for
@@ -159,7 +163,8 @@ impl Metric {
             Self::DestinationFailingCount
             | Self::DestinationSlowCount
             | Self::DestinationDisabledCount
-            | Self::AbandonedAttemptCount => &[Dimensions::None],
+            | Self::AbandonedAttemptCount
+            | Self::EventAgeBeforeAttemptInMs => &[Dimensions::None],
             Self::DeadLetteredCount
             | Self::SetAsideCount
             | Self::DroppedEventCount

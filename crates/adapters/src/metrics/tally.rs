@@ -76,6 +76,11 @@ impl Tally {
         *self.all.counts.entry(metric).or_default() += 1;
     }
 
+    /// Adds a measured value of the whole deployment, which belongs to no topic.
+    pub fn measure_alone(&mut self, metric: Metric, value: u64) {
+        self.all.measured.entry(metric).or_default().push(value);
+    }
+
     /// Adds a measured value.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.add(metric, subscription, Label::None, |totals| {

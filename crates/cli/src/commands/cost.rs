@@ -98,11 +98,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     {
         return Err(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
     }
-    if plan.deployment.pollers().is_some_and(|of| of.minimum > of.maximum) {
-        return Err(usage_error(
-            "--events-pollers-minimum: is above --events-pollers-maximum, which Lambda refuses",
-        ));
-    }
     let Traffic { publish_batch, events_per_message, event_bytes, .. } = plan.traffic;
     let request_bytes = publish_batch * events_per_message * event_bytes;
     if request_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {

@@ -325,7 +325,7 @@ async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Resu
     std::fs::create_dir_all(&folder)?;
     let letters = DeadLetters::new(DeadLetterContainer::folder(&folder.display().to_string())?);
     let aws = stack.aws();
-    let queues = ReplayQueues::local(aws.queue_url("fan-out"), aws.queue_url("events"));
+    let queues = ReplayQueues::local(aws.queue_url("retry"), aws.queue_url("events"));
     let listener = listen(0).await?;
     let address = format!("http://{}", listener.local_addr()?);
     let random = std::array::from_fn(|_| Machine.next_jitter().0);

@@ -8,7 +8,7 @@ use adapters::metrics::meter::KEPT_MS;
 use delivery::time::duration::DAY_MS;
 
 use super::average::{AverageDelivery, Wait, as_f64};
-use super::load::Load;
+use super::load::{DEAD_LETTER_MEMORY_MB, Load};
 use super::measured::{
     DELIVERED_LINE_BYTES, ENDED_LINE_BYTES, FAILED_LINE_BYTES, MEASURED_VALUES_BYTES,
     METRICS_LINE_BYTES, STORED_LINE_BYTES,
@@ -34,8 +34,6 @@ const PUB_SUB_LEAST_BYTES: f64 = 1_000.0;
 /// CloudWatch bills these bytes on top of each log line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const LINE_OVERHEAD_BYTES: f64 = 26.0;
-/// Lambda's own two log lines of an invocation, `platform.start` and `platform.report`. Assumed.
-const PLATFORM_LINES_BYTES: f64 = 145.0 + 260.0 + 2.0 * LINE_OVERHEAD_BYTES;
 /// About what a dead letter holds besides its event: see `tests/golden/blobs`.
 const BLOB_OVERHEAD_BYTES: f64 = 700.0;
 /// The two lines of a dead letter, less what CloudWatch adds to one.
@@ -162,7 +160,7 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
     let moved = deliveries_moved(plan, load);
     items.push(sqs_requests("slow lane", load.slow_lane, moved));
-    let connections = connections(plan.deployment.pollers());
+    let connections = connections(plan.deployment.events_pollers);
     let queues = polled();
     let polls = match connections > POLLERS {
         true => format!("({} queues × 5 pollers + {} of events)", queues - 1.0, count(connections)),
@@ -174,7 +172,7 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let idle = idle_polls(queues - as_f64(used.len() as u64));
     let empty = used.iter().map(|queue| queue.empty).sum::<f64>() + idle;
     items.push(sqs_requests("polls that find nothing", empty, polls));
-    items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
+    items.push(fair_queues(load));
     items
 }
 
@@ -224,7 +222,7 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
         running("dispatch for waits", &load.retries, deployment.memory_mb, deployment),
     ];
     items.extend(storing(&load.dead_letters, deployment));
-    items.extend(deployment.pollers().map(|pollers| event_pollers(pollers, &load.events)));
+    items.extend(deployment.events_pollers.map(|pollers| event_pollers(pollers, &load.events)));
     items
 }
 
@@ -253,7 +251,7 @@ pub(super) fn storing(queue: &QueueLoad, deployment: &Deployment) -> [CostItem; 
     let dead_letters = format!("{} dead letters ÷ {}", count(queue.records), queue.fill);
     [
         invoked("deadletter invoked", queue.invocations, dead_letters),
-        running("deadletter", queue, deployment.dead_letter_memory_mb, deployment),
+        running("deadletter", queue, DEAD_LETTER_MEMORY_MB, deployment),
     ]
 }
 
@@ -302,18 +300,6 @@ pub(super) fn log_lines(
     (lines.iter().map(|(each, _, bytes)| logged * each * of(*bytes)).sum(), formula.join(" + "))
 }
 
-/// The logged bytes of Lambda for invocations, with their formula.
-pub(super) fn platform_log_bytes(deployment: &Deployment, invocations: f64) -> (f64, String) {
-    let bytes = match deployment.system_log_level {
-        LogLevel::Info => PLATFORM_LINES_BYTES,
-        LogLevel::Warn => 0.0,
-    };
-    (
-        invocations * bytes,
-        format!("{} invocations × {} B of Lambda", count(invocations), count(bytes)),
-    )
-}
-
 /// The logged bytes of metrics, with their formula: each process writes once in half a minute, if it counted
 /// anything, and deadletter in each invocation; and there are lines for all measured values.
 fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
@@ -323,13 +309,13 @@ fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64
         windows.min(queue.attempting)
     };
     let writings = windows(&load.events, deployment.events_at_once())
-        + windows(&load.retries, deployment.retry_concurrency)
+        + windows(&load.retries, deployment.concurrency.retry)
         + load.dead_letters.invocations;
     let attempts = load.deliveries * average.attempts;
     let writings = writings.max(attempts / as_f64(VALUES_MAX as u64));
     // No more combinations are written than there are deliveries.
     let per_writing = if writings > 0.0 { load.deliveries / writings } else { 0.0 };
-    let splits = deployment.splits();
+    let splits = deployment.metrics_per;
     let combinations =
         |wanted: bool, values: f64| if wanted { values.min(per_writing) } else { 0.0 };
     let lines = 1.0
@@ -349,11 +335,8 @@ fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64
 }
 
 fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let invocations =
-        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
     let mut items = logs([
         ("logs of deliveries", delivery_log_bytes(plan, average, load)),
-        ("logs of invocations", platform_log_bytes(&plan.deployment, invocations)),
         ("logs of metrics", metric_log_bytes(plan, average, load)),
     ]);
     let attempts = load.deliveries * average.attempts;

@@ -7,7 +7,7 @@ use delivery::subscription::Subscription;
 
 use super::average::as_f64;
 use super::estimate::{Estimate, estimate};
-use super::plan::{Architecture, LogDeliveries, LogLevel, Plan};
+use super::plan::{Architecture, LogDeliveries, Plan};
 use crate::numbers::count;
 
 /// So many are shown.
@@ -20,8 +20,6 @@ const WINDOWS_S: [u32; 4] = [1, 2, 5, 10];
 const TOGETHER: f64 = 10.0;
 /// The least memory of a function, in MB.
 const LEAST_MEMORY_MB: u32 = 128;
-/// A `DispatchBatchSize` beyond which little is saved.
-const LARGE_BATCH: u32 = 100;
 
 /// The levers that save most, and the estimate with all of them.
 pub(crate) struct Advice {
@@ -157,24 +155,6 @@ fn of_deployment(plan: &Plan) -> Vec<Change> {
                 format!("--memory {less_mb}"),
                 "fewer subscriptions of a topic fit",
                 move |plan| plan.deployment.memory_mb = less_mb,
-            ),
-        ),
-        (
-            of.system_log_level == LogLevel::Info,
-            Change::new(
-                "SystemLogLevel=WARN",
-                "--system-log-level warn",
-                "no report of each invocation",
-                |plan| plan.deployment.system_log_level = LogLevel::Warn,
-            ),
-        ),
-        (
-            of.batch_size < LARGE_BATCH && of.batch_window_s > 0,
-            Change::new(
-                format!("DispatchBatchSize={LARGE_BATCH}"),
-                format!("--batch-size {LARGE_BATCH}"),
-                "a crash repeats more of them",
-                |plan| plan.deployment.batch_size = LARGE_BATCH,
             ),
         ),
         (

@@ -28,12 +28,10 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// The default of the parameter that limits deadletter's invocations at once, for each of its two queues.
-pub(crate) const DEAD_LETTER_CONCURRENCY: u32 = 5;
+/// `MemorySize` of the deadletter function.
+pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 128;
 /// `BatchSize` of the deadletter function.
 pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
-/// `MaximumBatchingWindowInSeconds` of the mapping of retries, whatever `DispatchBatchWindow` is.
-pub(super) const RETRY_WINDOW_S: u32 = 1;
 
 /// The work of a day.
 #[derive(Debug)]
@@ -82,20 +80,21 @@ impl Load {
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
         let published_bytes = message_bytes + MESSAGE_OVERHEAD_BYTES;
         let mapping = |concurrency, pollers, window_s, bytes| EventSourceMapping {
-            batch_size: deployment.batch_size.min(fitting(bytes)),
+            batch_size: deployment.batch_size().min(fitting(bytes)),
             window_s,
             concurrency,
             pollers,
         };
         let fresh = fresh(plan, subscription, average, parts);
         let (window_s, at_once) = (deployment.batch_window_s, deployment.events_at_once());
-        let of_events = mapping(at_once, deployment.pollers(), window_s, published_bytes);
+        let of_events = mapping(at_once, deployment.events_pollers, window_s, published_bytes);
         let events = QueueLoad::of(&fresh, &of_events, published_bytes);
         let retried = retried(plan, subscription, average, deliveries);
         let of_retries = mapping_of_waits(deployment, bytes);
         let retries = QueueLoad::of(&retried, &of_retries, bytes);
         let dead_letters = deliveries * average.dead_letters;
-        let queue = QueueLoad::of(&stored(dead_letters, deployment), &DEAD_LETTER_MAPPING, bytes);
+        let queue =
+            QueueLoad::of(&stored(dead_letters), &mapping_of_dead_letters(deployment), bytes);
         let (hops, hops_together) = hops(deliveries, average, &retries);
         let users = Users {
             queues: [&events, &retries],
@@ -147,9 +146,9 @@ fn part_bytes(traffic: &Traffic) -> f64 {
 /// The mapping of a queue of waits or of replays, for messages of this size.
 pub(super) fn mapping_of_waits(deployment: &Deployment, bytes: f64) -> EventSourceMapping {
     EventSourceMapping {
-        batch_size: deployment.batch_size.min(fitting(bytes)),
-        window_s: RETRY_WINDOW_S,
-        concurrency: deployment.retry_concurrency,
+        batch_size: deployment.batch_size().min(fitting(bytes)),
+        window_s: deployment.batch_window_s,
+        concurrency: deployment.concurrency.retry,
         pollers: None,
     }
 }
@@ -179,12 +178,14 @@ const DEAD_LETTER: ProcessorTime = ProcessorTime {
 };
 
 /// The event source mapping of the deadletter function.
-pub(super) const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
-    batch_size: DEAD_LETTER_BATCH_SIZE,
-    window_s: 0,
-    concurrency: DEAD_LETTER_CONCURRENCY,
-    pollers: None,
-};
+pub(super) fn mapping_of_dead_letters(deployment: &Deployment) -> EventSourceMapping {
+    EventSourceMapping {
+        batch_size: DEAD_LETTER_BATCH_SIZE,
+        window_s: 0,
+        concurrency: deployment.concurrency.dead_letter,
+        pollers: None,
+    }
+}
 
 /// Records of the events queue: one attempt per delivery, and its retries in place.
 fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) -> QueueWork {
@@ -238,13 +239,13 @@ fn retried(
 }
 
 /// Records of the dead-letter queue: one blob each, those of an invocation written concurrently.
-pub(super) fn stored(dead_letters: f64, deployment: &Deployment) -> QueueWork {
+pub(super) fn stored(dead_letters: f64) -> QueueWork {
     QueueWork {
         records: dead_letters,
         attempts_per_record: 1.0,
         events_per_record: 1.0,
         processor: DEAD_LETTER,
-        memory_mb: deployment.dead_letter_memory_mb,
+        memory_mb: DEAD_LETTER_MEMORY_MB,
         fails: 0.0,
         sends: 0.0,
         in_place_ms: 0.0,
@@ -282,13 +283,13 @@ impl Deployment {
             Dimensions::Reason => REASONS,
             Dimensions::Subscription => self.subscriptions,
         };
-        let splits = self.splits();
+        let splits = self.metrics_per;
         let sets = |of: Metric| {
             let subscription = of.is_per_subscription().then_some(&Dimensions::Subscription);
             let sets = of.dimensions().iter().chain(subscription);
             sets.filter(|of| splits.has(**of)).map(values).sum::<f64>()
         };
-        let is_rare = |of: &Metric| of.is_of_unhealthy() || *of == Metric::SetAsideCount;
+        let is_rare = |of: &Metric| of.is_exceptional() || *of == Metric::SetAsideCount;
         Metric::ALL.into_iter().filter(|of| !is_rare(of)).map(sets).sum()
     }
 }

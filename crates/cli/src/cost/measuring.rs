@@ -71,7 +71,9 @@ fn log_lines() -> [usize; 5] {
         telemetry.delivered(&delivery, AGE_MS);
     });
     let failed = lengths(|telemetry| drop(deliver(telemetry, &[503])));
-    let put_off = lengths(|_| telemetry::held(&delivery().0, WaitReason::Probation, LONGEST_MS));
+    let put_off = lengths(|telemetry| {
+        telemetry.held(&delivery().0, WaitReason::Probation, LONGEST_MS, AGE_MS);
+    });
     let ended = lengths(|_| {
         let letter =
             DeadLetter::without_subscription(delivery().0, Reason::TimeToLiveExceeded, AGE_MS);

@@ -8,7 +8,7 @@ use delivery::subscription::Subscription;
 use delivery::time::duration::SECOND_MS;
 
 use super::average::{AverageDelivery, as_f64};
-use super::load::{DEAD_LETTER_CONCURRENCY, Load, failure_ms};
+use super::load::{Load, failure_ms};
 use super::plan::{Deployment, Plan, Pollers};
 use super::queue_load::{DAY_S, QueueLoad};
 use crate::numbers::{count, decimals};
@@ -66,13 +66,14 @@ pub(crate) fn needs(
         Need::unlimited(what, a_day / DAY_S, format!("{} ÷ 86,400 s", count(a_day)))
     };
     let attempts = load.deliveries * average.attempts;
-    let events_limit = match deployment.pollers() {
-        Some(_) => "10 × EventsPollersMaximum",
-        None => "EventsConcurrency",
+    let events_limit = match deployment.events_pollers {
+        Some(_) => "10 × EventsPollers",
+        None => "Concurrency, events",
     };
     let events_limit = (f64::from(deployment.events_at_once()), events_limit);
-    let retries_limit = (f64::from(deployment.retry_concurrency), "RetryConcurrency");
-    let dead_letters_limit = (f64::from(DEAD_LETTER_CONCURRENCY), "DeadLetterConcurrency");
+    let retries_limit = (f64::from(deployment.concurrency.retry), "Concurrency, waits");
+    let dead_letters_limit =
+        (f64::from(deployment.concurrency.dead_letter), "Concurrency, letters");
     let mut needs = vec![
         per_second("events a second", plan.traffic.events),
         per_second("attempts a second", attempts),
@@ -85,7 +86,7 @@ pub(crate) fn needs(
         waiting(average, load),
     ];
     needs.extend(of_destinations(plan, subscription, average, attempts));
-    needs.extend(deployment.pollers().map(|pollers| event_pollers(pollers, events)));
+    needs.extend(deployment.events_pollers.map(|pollers| event_pollers(pollers, events)));
     needs.extend(outage(plan, life, load));
     let writes = load.blobs / DAY_S;
     let formula = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
@@ -110,7 +111,7 @@ fn event_pollers(pollers: Pollers, events: &QueueLoad) -> Need {
         "the most of invocations at once ÷ 10, MB a second, polls a second ÷ 10; {} with full batches",
         decimals(events.pollers_full)
     );
-    let limit = (f64::from(pollers.maximum), "EventsPollersMaximum");
+    let limit = (f64::from(pollers.maximum), "EventsPollers");
     let need = Need::limited("event pollers, events", events.pollers, limit, formula);
     Need { share: events.pollers_full / limit.0, ..need }
 }

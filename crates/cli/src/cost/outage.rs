@@ -13,11 +13,10 @@ use delivery::time::duration::DAY_MS;
 
 use super::average::Wait;
 use super::cost_items::{
-    CostItem, DEAD_LETTER_LINES_BYTES, drained, invoked, log_lines, logs, nat_data,
-    platform_log_bytes, requests, running, sqs_requests, stored, storing, subscriptions, surcharge,
-    table,
+    CostItem, DEAD_LETTER_LINES_BYTES, drained, invoked, log_lines, logs, nat_data, requests,
+    running, sqs_requests, stored, storing, subscriptions, surcharge, table,
 };
-use super::load::{self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
+use super::load::{self, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms, mapping_of_dead_letters};
 use super::measured::{FAILED_LINE_BYTES, PUT_OFF_LINE_BYTES, WAITING_MESSAGES, WAITING_PUT_OFFS};
 use super::plan::Plan;
 use super::queue_load::{QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
@@ -116,17 +115,14 @@ fn waiting(plan: &Plan, subscription: &Subscription, work: &Work) -> Vec<CostIte
     let mut items = vec![sqs_requests("waits sent", sends, sent)];
     items.extend(drained(&queue, ["waits received", "waits deleted"]));
     let formula = "sent, received and deleted above";
-    items.extend(deployment.fair_queues.then(|| surcharge(sends, &[&queue], formula)));
+    items.push(surcharge(sends, &[&queue], formula));
     items.push(invoked("dispatch invoked", queue.invocations, "as received".to_owned()));
     items.push(running("dispatch for waits", &queue, deployment.memory_mb, deployment));
     let lines = [
         (work.put_offs, "put off", PUT_OFF_LINE_BYTES),
         (work.attempts, "failed attempts", FAILED_LINE_BYTES),
     ];
-    items.extend(logs([
-        ("logs of deliveries", log_lines(deployment, DELIVERIES, &lines)),
-        ("logs of invocations", platform_log_bytes(deployment, queue.invocations)),
-    ]));
+    items.extend(logs([("logs of deliveries", log_lines(deployment, DELIVERIES, &lines))]));
     items.push(requests(plan, DELIVERIES * work.attempts));
     items.extend(shared(plan, subscription, work, &queue));
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
@@ -177,19 +173,17 @@ fn shared(
 fn dead_letters(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
     let deployment = &plan.deployment;
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-    let queue = QueueLoad::of(&load::stored(DELIVERIES, deployment), &DEAD_LETTER_MAPPING, bytes);
+    let queue =
+        QueueLoad::of(&load::stored(DELIVERIES), &mapping_of_dead_letters(deployment), bytes);
     let sends = DELIVERIES * chunks(bytes);
     let sent = format!("{} dead letters", count(DELIVERIES));
     let mut items = vec![sqs_requests("dead letters sent", sends, sent)];
     items.extend(drained(&queue, ["dead letters received", "dead letters deleted"]));
     let formula = "sent, received and deleted above";
-    items.extend(deployment.fair_queues.then(|| surcharge(sends, &[&queue], formula)));
+    items.push(surcharge(sends, &[&queue], formula));
     items.extend(storing(&queue, deployment));
     let lines = [(1.0, "dead letters", DEAD_LETTER_LINES_BYTES)];
-    items.extend(logs([
-        ("logs of deliveries", log_lines(deployment, DELIVERIES, &lines)),
-        ("logs of invocations", platform_log_bytes(deployment, queue.invocations)),
-    ]));
+    items.extend(logs([("logs of deliveries", log_lines(deployment, DELIVERIES, &lines))]));
     let blobs = DELIVERIES / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill));
     items.extend(stored(plan, DELIVERIES, blobs));
     items.retain(|item| item.thousandths > 0);

@@ -6,10 +6,10 @@
 use delivery::subscription::Subscription;
 
 use super::cost_items::{
-    CostItem, DEAD_LETTER_LINES_BYTES, drained, invoked, log_lines, logs, platform_log_bytes,
-    requests, running, sqs_requests, stored, storing,
+    CostItem, DEAD_LETTER_LINES_BYTES, drained, invoked, log_lines, logs, requests, running,
+    sqs_requests, stored, storing,
 };
-use super::load::{self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
+use super::load::{self, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
 use super::measured::DELIVERED_LINE_BYTES;
 use super::plan::Plan;
 use super::prices::{GET, PUT};
@@ -52,8 +52,8 @@ impl Pause {
 fn set_aside(plan: &Plan) -> Vec<CostItem> {
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
     // They come as evenly as the events.
-    let work = load::stored(DELIVERIES, &plan.deployment);
-    let queue = QueueLoad::of(&work, &DEAD_LETTER_MAPPING, bytes);
+    let work = load::stored(DELIVERIES);
+    let queue = QueueLoad::of(&work, &load::mapping_of_dead_letters(&plan.deployment), bytes);
     let mut items = carried(plan, "dead letters sent", (&queue, bytes), DEAD_LETTER_LINES_BYTES);
     items.extend(stored(plan, DELIVERIES, DELIVERIES));
     items
@@ -62,7 +62,7 @@ fn set_aside(plan: &Plan) -> Vec<CostItem> {
 fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
     let deployment = &plan.deployment;
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-    let queue = fan_out_queue(plan, subscription);
+    let queue = replay_queue(plan, subscription);
     let all = count(DELIVERIES);
     let sends = DELIVERIES / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes);
     let read = format!("{all} dead letters, for the count and to be sent");
@@ -83,13 +83,10 @@ fn replay(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
     items.push(invoked("dispatch invoked", queue.invocations, "as received".to_owned()));
     items.push(running("dispatch for replays", &queue, deployment.memory_mb, deployment));
     let lines = [(1.0, "delivered", DELIVERED_LINE_BYTES)];
-    items.extend(logs([
-        ("logs of deliveries", log_lines(deployment, DELIVERIES, &lines)),
-        ("logs of invocations", platform_log_bytes(deployment, queue.invocations)),
-    ]));
+    items.extend(logs([("logs of deliveries", log_lines(deployment, DELIVERIES, &lines))]));
     items.push(requests(plan, DELIVERIES));
-    let ends = load::stored(DELIVERIES, deployment);
-    let ends = QueueLoad::at_once(&ends, &DEAD_LETTER_MAPPING, END_BYTES);
+    let ends = load::stored(DELIVERIES);
+    let ends = QueueLoad::at_once(&ends, &load::mapping_of_dead_letters(deployment), END_BYTES);
     items.extend(carried(plan, "ends sent", (&ends, END_BYTES), 0.0));
     let together =
         format!("{all} ends ÷ {REQUEST_ENTRIES}: those of one invocation share an object");
@@ -112,15 +109,12 @@ fn carried(
     items.extend(drained(queue, ["messages received", "messages deleted"]));
     items.extend(storing(queue, deployment));
     let lines = [(f64::from(u8::from(line_bytes > 0.0)), "dead letters", line_bytes)];
-    items.extend(logs([
-        ("logs of dead letters", log_lines(deployment, DELIVERIES, &lines)),
-        ("logs of invocations", platform_log_bytes(deployment, queue.invocations)),
-    ]));
+    items.extend(logs([("logs of dead letters", log_lines(deployment, DELIVERIES, &lines))]));
     items
 }
 
-/// The fan-out queue while everything is replayed.
-fn fan_out_queue(plan: &Plan, subscription: &Subscription) -> QueueLoad {
+/// The retry queue while everything is replayed.
+fn replay_queue(plan: &Plan, subscription: &Subscription) -> QueueLoad {
     let Plan { traffic, deployment } = plan;
     let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
     let mapping = load::mapping_of_waits(deployment, bytes);

@@ -11,6 +11,7 @@ use delivery::subscription::profile::{LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use delivery::time::brief::parse_ms;
 use delivery::time::duration::{DAY_MS, MINUTE_MS};
 
+use crate::queues::{SHARES, Shares, shares_of};
 use crate::stack::POLLER_INVOCATIONS;
 
 /// The published events, and how destinations behave.
@@ -66,66 +67,41 @@ pub(crate) struct Traffic {
 /// The template parameters that matter here, with the defaults of the template, and what is logged
 /// and stored.
 #[derive(Debug, Clone, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(next_help_heading = "Deployment, with the template's defaults")]
 pub(crate) struct Deployment {
-    /// DispatchBatchSize
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) batch_size: u32,
-    /// DispatchBatchWindow
+    /// DispatchBatchWindow: with one, batches have up to 100 messages
     #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=300))]
     pub(crate) batch_window_s: u32,
-    /// EventsConcurrency
-    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=1_000))]
-    pub(crate) events_concurrency: u32,
-    /// EventsPollersMinimum: event pollers that always stand by take the place of --events-concurrency
-    #[arg(long, value_name = "NUMBER", requires = "events_pollers_maximum", value_parser = clap::value_parser!(u32).range(2..=200))]
-    pub(crate) events_pollers_minimum: Option<u32>,
-    /// EventsPollersMaximum: the most event pollers that there may be; each makes ten invocations at once
-    #[arg(long, value_name = "NUMBER", requires = "events_pollers_minimum", value_parser = clap::value_parser!(u32).range(2..=2_000))]
-    pub(crate) events_pollers_maximum: Option<u32>,
-    /// RetryConcurrency
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000))]
-    pub(crate) retry_concurrency: u32,
+    /// Concurrency
+    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
+    pub(crate) concurrency: Shares,
+    /// EventsPollers: event pollers that always stand by, and the most, take the place of the events' share of --concurrency
+    #[arg(long, value_name = "MINIMUM-MAXIMUM", value_parser = Pollers::parse)]
+    pub(crate) events_pollers: Option<Pollers>,
     /// DispatchMemory
     #[arg(long = "memory", value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(128..=10_240))]
     pub(crate) memory_mb: u32,
-    /// DeadLetterMemory
-    #[arg(long = "dead-letter-memory", value_name = "MB", default_value_t = 128, value_parser = clap::value_parser!(u32).range(128..=10_240))]
-    pub(crate) dead_letter_memory_mb: u32,
     /// Lambda's quota of concurrent executions; that of a new account is 10, until you ask for more
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) account_concurrency: u32,
     /// Architecture
     #[arg(long, value_enum, default_value_t = Architecture::Arm64)]
     pub(crate) architecture: Architecture,
-    /// FairQueues
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
-    pub(crate) fair_queues: bool,
     /// LogLevel; warn leaves out the log lines of attempts and ends
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub(crate) log_level: LogLevel,
     /// LogDeliveries; failures leaves out the line of a delivery that succeeds at its first attempt
     #[arg(long, value_enum, default_value_t = LogDeliveries::All)]
     pub(crate) log_deliveries: LogDeliveries,
-    /// SystemLogLevel; info adds two lines of Lambda for each invocation
-    #[arg(long, value_enum, default_value_t = LogLevel::Warn)]
-    pub(crate) system_log_level: LogLevel,
     /// Topics with traffic
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) topics: f64,
     /// Subscriptions with traffic
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) subscriptions: f64,
-    /// MetricsPerTopic
-    #[arg(long)]
-    pub(crate) metrics_per_topic: bool,
-    /// MetricsPerOutcome
-    #[arg(long)]
-    pub(crate) metrics_per_outcome: bool,
-    /// MetricsPerSubscription
-    #[arg(long)]
-    pub(crate) metrics_per_subscription: bool,
+    /// MetricsPer: topic, outcome, subscription
+    #[arg(long, value_name = "LIST", value_parser = adapters::settings::splits, default_value = "", hide_default_value = true)]
+    pub(crate) metrics_per: Splits,
     /// How many topics are changed a day
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = up_to_a_million)]
     pub(crate) subscription_changes: f64,
@@ -142,6 +118,21 @@ pub(crate) struct Deployment {
 pub(crate) struct Pollers {
     pub(crate) minimum: u32,
     pub(crate) maximum: u32,
+}
+
+impl Pollers {
+    /// Reads the parameter `EventsPollers`, such as `2-10`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('-').map(|(least, most)| (least.parse(), most.parse()));
+        match numbers {
+            Some((Ok(minimum @ 2..=200), Ok(maximum @ 2..=2_000))) if minimum <= maximum => {
+                Ok(Self { minimum, maximum })
+            }
+            _ => Err(format!(
+                "{text:?} is not MINIMUM-MAXIMUM, such as 2-10, of 2 to 200 and up to 2000"
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -178,27 +169,17 @@ impl Traffic {
 }
 
 impl Deployment {
-    /// The event pollers of the events queue, unless Lambda polls as it sees fit.
-    pub(crate) fn pollers(&self) -> Option<Pollers> {
-        let (minimum, maximum) = (self.events_pollers_minimum?, self.events_pollers_maximum?);
-        Some(Pollers { minimum, maximum })
-    }
-
     /// The most concurrent invocations for new events.
     pub(crate) fn events_at_once(&self) -> u32 {
-        match self.pollers() {
+        match self.events_pollers {
             Some(pollers) => pollers.maximum.saturating_mul(POLLER_INVOCATIONS),
-            None => self.events_concurrency,
+            None => self.concurrency.events,
         }
     }
 
-    /// What metrics are split by.
-    pub(crate) fn splits(&self) -> Splits {
-        Splits {
-            topic: self.metrics_per_topic,
-            outcome: self.metrics_per_outcome,
-            subscription: self.metrics_per_subscription,
-        }
+    /// The most messages of a batch of new events or of waits.
+    pub(crate) fn batch_size(&self) -> u32 {
+        if self.batch_window_s > 0 { 100 } else { 10 }
     }
 }
 
@@ -215,6 +196,12 @@ pub(crate) fn number(text: &str) -> Result<f64, String> {
         text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
     let valid = Some(number).filter(|number| number.is_finite() && *number >= 0.0);
     valid.ok_or_else(|| format!("{text:?} is not zero or more"))
+}
+
+fn concurrency(text: &str) -> Result<Shares, String> {
+    let allowed = || SHARES.iter().map(|row| row.all.to_string()).collect::<Vec<_>>().join(", ");
+    let shares = text.parse().ok().and_then(shares_of);
+    shares.ok_or_else(|| format!("{text:?} is none of {}", allowed()))
 }
 
 fn destinations() -> impl clap::builder::TypedValueParser<Value = f64> {

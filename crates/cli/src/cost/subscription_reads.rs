@@ -30,7 +30,7 @@ pub(crate) struct SubscriptionReads {
 impl SubscriptionReads {
     /// Of a deployment with these queues of new events and of waits.
     pub(super) fn of(deployment: &Deployment, queues: [&QueueLoad; 2]) -> Self {
-        let limits = [deployment.events_at_once(), deployment.retry_concurrency];
+        let limits = [deployment.events_at_once(), deployment.concurrency.retry];
         let [fresh, waiting] = [0, 1].map(|at| processes(queues[at], limits[at]));
         let (all, invocations) = (fresh + waiting, queues[0].invocations + queues[1].invocations);
         // A process looks when it is invoked.

@@ -58,7 +58,7 @@ pub(super) struct Users<'a> {
 impl TableUse {
     pub(super) fn of(plan: &Plan, users: &Users<'_>) -> Self {
         let (traffic, deployment) = (&plan.traffic, &plan.deployment);
-        let limits = [deployment.events_at_once(), deployment.retry_concurrency];
+        let limits = [deployment.events_at_once(), deployment.concurrency.retry];
         let [fresh, waiting] = [0, 1].map(|queue| processes(users.queues[queue], limits[queue]));
         let (failing, all) = (traffic.failing, fresh + waiting);
         let news = [(fresh, 0), (waiting, 1)].map(|(processes, queue)| {

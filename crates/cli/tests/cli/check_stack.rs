@@ -13,8 +13,7 @@ const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 /// The bucket of the stack's subscriptions.
 pub(crate) const CONFIG_BUCKET: &str = "own-config";
 
-const OWN_QUEUES: [&str; 8] =
-    ["Events", "FanOut", "Retry", "Slow", "Isolation", "DeadLetter", "Unprocessed", "LastResort"];
+const OWN_QUEUES: [&str; 6] = ["Events", "Retry", "Slow", "Isolation", "DeadLetter", "LastResort"];
 
 /// The response of CloudFormation about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {
@@ -122,7 +121,7 @@ fn run_in(spec: &str, endpoint: &str, s3: &str, arguments: &[&str]) -> (String, 
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
     command.env("AWS_ENDPOINT_URL_STS", endpoint);
-    command.env("AWS_ENDPOINT_URL_S3", s3).env("S3_FORCE_PATH_STYLE", "true");
+    command.env("AWS_ENDPOINT_URL_S3", s3);
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -292,24 +291,6 @@ fn tokens_that_the_stack_cannot_have_are_told() {
         assert_eq!((printed.contains(told), code), (is_told, Some(0)), "{printed}");
         let asked = "auth: shop/orders/billing shows a token of AWS; asked for with your credentials: no token for them: ";
         assert!(printed.contains(asked), "{printed}");
-    }
-}
-
-#[test]
-fn less_concurrency_than_the_mappings_may_ask_for_is_an_error() {
-    let spec = "destination: {url: 'https://a.example.com/'}";
-    let mappings = ["Events", "FanOut", "Retry", "Slow", "Isolation"];
-    let mappings = mappings.map(|name| format!("{name}Concurrency"));
-    for (reserved, expected) in [("", None), ("50", None), ("49", Some("and 49 are reserved"))] {
-        let mut parameters: Vec<(&str, &str)> = mappings.iter().map(|it| (&**it, "10")).collect();
-        parameters.push(("ReservedConcurrency", reserved));
-        let (printed, code) = check(spec, &parameters);
-        assert_eq!(code, Some(i32::from(expected.is_some())), "{printed}");
-        let begin = "live:1:1: error: ReservedConcurrency: the mappings of live may ask for 50";
-        assert!(
-            expected.is_none_or(|it| printed.starts_with(begin) && printed.contains(it)),
-            "{printed}"
-        );
     }
 }
 

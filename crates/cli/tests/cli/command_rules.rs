@@ -235,7 +235,7 @@ fn against_aws(folder: &Path, line: &str, answer: Option<(&'static str, &str)>) 
     let mut command = lastmile(folder, &words(line));
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", "eu-west-1");
     command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
-    command.env("AWS_MAX_ATTEMPTS", "1").env("S3_FORCE_PATH_STYLE", "true");
+    command.env("AWS_MAX_ATTEMPTS", "1");
     failed(&mut command, line)
 }
 
@@ -346,7 +346,7 @@ impl LiveStack {
             output("ConfigBucketName", "config"),
             output("TableName", "lastmile"),
             output("EventsQueueUrl", &aws.queue_url("events")),
-            output("FanOutQueueUrl", &aws.queue_url("fan-out")),
+            output("RetryQueueUrl", &aws.queue_url("retry")),
             output("LastResortQueueUrl", &aws.queue_url("last-resort")),
         ];
         let parameters =
@@ -369,7 +369,7 @@ impl LiveStack {
         command.env("AWS_ENDPOINT_URL", self.aws.endpoint());
         command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &self.endpoint);
         command.env("AWS_ACCESS_KEY_ID", "local").env("AWS_SECRET_ACCESS_KEY", "local");
-        command.env("S3_FORCE_PATH_STYLE", "true").stdin(Stdio::null());
+        command.stdin(Stdio::null());
         printed(&command.output().expect("the program runs"))
     }
 }

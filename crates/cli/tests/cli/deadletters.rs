@@ -154,7 +154,7 @@ fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_value
         (&["replay", "--yes", "--resume", "nothing"][..], "there is no job nothing"),
         (&["jobs", "nothing"], "there is no job nothing in letters; nor any other"),
         (
-            &["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/fan-out"],
+            &["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/retry"],
             "start `lastmile dev",
         ),
     ] {
@@ -206,7 +206,7 @@ async fn s3_gives_the_same_as_a_folder() {
     let uri = format!("s3://dead-letters/some/prefix/{}", LETTERS[3].key());
     assert!(text(&bucket.run(&["show", &uri]).stdout).contains("order-4"));
     let jobs =
-        bucket.run(&["replay", "--yes", "--queue-url", &aws.queue_url("fan-out"), "--name", "one"]);
+        bucket.run(&["replay", "--yes", "--queue-url", &aws.queue_url("retry"), "--name", "one"]);
     assert_eq!(jobs.status.code(), Some(0), "{}", text(&jobs.stderr));
     let jobs: Value =
         serde_json::from_slice(&bucket.run(&["jobs", "--output", "json"]).stdout).expect("JSON");

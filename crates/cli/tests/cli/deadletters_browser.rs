@@ -53,7 +53,7 @@ async fn a_person_sees_filters_and_replays_and_nothing_of_an_event_runs() {
     container.write(&[(key, blob.replace("order-6", "'><script>alert(4)</script>"))]);
     let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
     let aws = aws.expect("the local AWS starts");
-    let server = PageServer::start(&container, &["--queue-url", &aws.queue_url("fan-out")]);
+    let server = PageServer::start(&container, &["--queue-url", &aws.queue_url("retry")]);
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     std::fs::create_dir_all(&pictures).expect("a folder can be made");
     let browse = Command::new("node")

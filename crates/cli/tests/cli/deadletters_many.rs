@@ -220,7 +220,7 @@ async fn take(sqs: aws_sdk_sqs::Client, url: String) -> Vec<(String, String)> {
 /// How often each event came, and as which deliveries.
 async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
     let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
-    let takers = (0..8).map(|_| tokio::spawn(take(sqs.clone(), aws.queue_url("fan-out"))));
+    let takers = (0..8).map(|_| tokio::spawn(take(sqs.clone(), aws.queue_url("retry"))));
     let mut came: HashMap<String, Vec<String>> = HashMap::new();
     for taken in join_all(takers).await {
         for (event, delivery) in taken.expect("no taker panics") {
@@ -244,7 +244,7 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
     let aws =
         LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 3_600)).await;
     let aws = aws.expect("the local AWS starts");
-    let queue = aws.queue_url("fan-out");
+    let queue = aws.queue_url("retry");
     let mut uncertain = BTreeSet::new();
     let began_ms = Machine.now_ms();
     let start = ["replay", "--yes", "--queue-url", &queue, "--name", "big", "--rate", "100000/s"];

@@ -286,7 +286,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     container.write(&[Sample { subscription: "_malformed", ..sample(9, (20, 9), "") }.blob()]);
     let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
     let aws = aws.expect("the local AWS starts");
-    let queue = aws.queue_url("fan-out");
+    let queue = aws.queue_url("retry");
     let server = PageServer::start(&container, &["--queue-url", &queue]);
     let dry = server.page("/replay?status=503").await;
     assert!(
@@ -355,7 +355,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
 async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger() {
     let container = samples();
     let server =
-        PageServer::start(&container, &["--queue-url", "http://127.0.0.1:1/000000000000/fan-out"]);
+        PageServer::start(&container, &["--queue-url", "http://127.0.0.1:1/000000000000/retry"]);
     let form = [("id", "order-5"), ("count", "1"), ("token", &server.token().await)];
     let (status, said) =
         status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;

@@ -55,7 +55,7 @@ fn attribute(message: &Message, name: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_with_its_own_event() {
     let (container, aws, sqs, _data) = start().await;
-    let queue = aws.queue_url("fan-out");
+    let queue = aws.queue_url("retry");
     let dry = container.run(&["replay", "--dry-run", "--queue-url", &queue]);
     let exact = "5 dead letters to send again:\n          4  shop/orders/billing\n          1  shop/orders/mail\n";
     assert_eq!(text(&dry.stdout), exact);
@@ -149,7 +149,7 @@ fn stack_with(aws: &LocalAws) -> String {
         let url = aws.queue_url(queue);
         format!("<member><OutputKey>{name}</OutputKey><OutputValue>{url}</OutputValue></member>")
     };
-    let outputs = [("EventsQueueUrl", "events"), ("FanOutQueueUrl", "fan-out")].map(output);
+    let outputs = [("EventsQueueUrl", "events"), ("RetryQueueUrl", "retry")].map(output);
     format!(
         "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
          <Outputs>{}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>",
@@ -170,11 +170,11 @@ async fn of_a_stack_the_fan_out_queue_takes_deliveries_and_the_events_queue_even
         assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     };
     replay(&["order-5"]);
-    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 1);
+    assert_eq!(receive(&sqs, &aws.queue_url("retry")).await.len(), 1);
     assert_eq!(receive(&sqs, &aws.queue_url("events")).await.len(), 0);
     replay(&["order-5", "--state", "all", "--to-topic", "shop/again"]);
     assert_eq!(receive(&sqs, &aws.queue_url("events")).await.len(), 1);
-    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 0);
+    assert_eq!(receive(&sqs, &aws.queue_url("retry")).await.len(), 0);
     aws.stop().await;
 }
 
@@ -286,7 +286,7 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_until_it_is_quiet_also_sends_what_comes_later() {
     let (container, aws, sqs, _data) = start().await;
-    let queue = aws.queue_url("fan-out");
+    let queue = aws.queue_url("retry");
     let arguments =
         ["replay", "--yes", "--queue-url", &queue, "--name", "q", "--until-quiet", "12s"];
     let mut job = container.command(&arguments);
@@ -393,7 +393,7 @@ async fn a_refused_connection_sends_nothing_and_the_dead_letters_stay_open() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let (container, aws, sqs, _data) = start().await;
-    let queue = aws.queue_url("fan-out");
+    let queue = aws.queue_url("retry");
     container.run(&["replay", "--yes", "--queue-url", &queue, "--name", "cut"]);
     receive(&sqs, &queue).await;
     // As if it had been killed between sending and writing the ledger.
@@ -425,14 +425,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_with_a_short_time_can_be_shown() {
     let (container, aws, ..) = start().await;
-    container.run(&[
-        "replay",
-        "--yes",
-        "--queue-url",
-        &aws.queue_url("fan-out"),
-        "--name",
-        "short",
-    ]);
+    container.run(&["replay", "--yes", "--queue-url", &aws.queue_url("retry"), "--name", "short"]);
     aws.stop().await;
     let ledger = container.path().join("_replays/short");
     for at in ["", "ö", "2026-11-20T0"] {
@@ -510,7 +503,7 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     let mut ready = String::new();
     output.read_line(&mut ready).expect("text");
     let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
-    let fan_out = queue.replace("/events", "/fan-out");
+    let fan_out = queue.replace("/events", "/retry");
     let replayed = deadletters(&["replay", "--yes", "--queue-url", &fan_out]);
     assert!(replayed.contains("8 of 8 dead letters sent"), "{replayed}");
     let received = BufReader::new(subscriber.0.stdout.take().expect("it is piped"))

@@ -79,7 +79,7 @@ impl Results {
     }
 
     pub(crate) async fn replay(&self, more: &[&str]) -> Output {
-        let queue = self.stack.aws().queue_url("fan-out");
+        let queue = self.stack.aws().queue_url("retry");
         self.run(&[&["replay", "--yes", "--queue-url", &queue], more].concat()).await
     }
 
@@ -197,7 +197,7 @@ async fn a_job_from_another_container_says_that_its_results_are_not_recorded() {
     let results = Results::start(StatusCode::OK, 0, "").await;
     let elsewhere = TestContainer::folder();
     elsewhere.write(&[sample(1, (20, 9), "").blob()]);
-    let queue = results.stack.aws().queue_url("fan-out");
+    let queue = results.stack.aws().queue_url("retry");
     let mut command =
         elsewhere.command(&["replay", "--yes", "--queue-url", &queue, "--name", "away"]);
     let run = tokio::task::spawn_blocking(move || command.output().expect("the program runs"));

@@ -129,7 +129,7 @@ fn emptying_the_table_loses_what_is_known_of_destinations_and_nothing_else() {
         letters.contains("shop/orders/stock") && letters.contains("DestinationDisabled"),
         "{letters}"
     );
-    let fan_out = format!("http://{aws}/000000000000/fan-out");
+    let fan_out = format!("http://{aws}/000000000000/retry");
     let of_stock = ["--subscription", "shop/orders/stock", "--queue-url", &fan_out];
     succeeded(folder, &[&["deadletters", "replay", "--yes"][..], &of_stock].concat());
     stock.line_with("-> 200");

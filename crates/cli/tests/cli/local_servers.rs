@@ -203,7 +203,7 @@ fn requests_to_this_machine_use_no_proxy() {
             ("AWS_SECRET_ACCESS_KEY", "local"),
             endpoint,
         ];
-        command.env_remove("S3_FORCE_PATH_STYLE").envs(settings);
+        command.envs(settings);
         printed(&command.output().expect("the program runs"))
     };
     let endpoint = format!("http://{aws}");

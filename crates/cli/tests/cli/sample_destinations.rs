@@ -233,7 +233,7 @@ pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder).env("AWS_EC2_METADATA_DISABLED", "true");
     let credentials = [("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")];
-    command.envs(credentials).env("AWS_REGION", "us-east-1").env("S3_FORCE_PATH_STYLE", "true");
+    command.envs(credentials).env("AWS_REGION", "us-east-1");
     command
 }
 

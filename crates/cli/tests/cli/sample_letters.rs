@@ -161,7 +161,6 @@ impl TestContainer {
                 .env("AWS_ENDPOINT_URL", endpoint)
                 .env("AWS_REGION", "us-east-1")
                 .envs(credentials);
-            command.env("S3_FORCE_PATH_STYLE", "true");
         }
         command
     }

@@ -135,7 +135,7 @@ fn a_replay_is_shown_with_its_dead_letter() {
     let mut dev = Dev::start(folder, &subscription("repaired", &repaired, "", ""));
     dev.publish(folder, "order-1", "order.created");
     dev.running.line_with("dead letter stored");
-    let queue = dev.queue.replace("/events", "/fan-out");
+    let queue = dev.queue.replace("/events", "/retry");
     let replay = ["deadletters", "replay", "--queue-url", &queue, "--yes"];
     let (printed, code) = run(folder, &replay);
     assert_eq!(code, Some(0), "{printed}");

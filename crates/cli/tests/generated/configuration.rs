@@ -13,16 +13,14 @@ use crate::{file, root, schema, template, with_table};
 const SETTINGS: &str = include_str!("../../../adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
-const NEEDED: [(&str, &str); 13] = [
+const NEEDED: [(&str, &str); 11] = [
     ("TABLE_NAME", "lastmile"),
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
-    ("FAN_OUT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
     ("RETRY_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/retry"),
     ("SLOW_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/slow"),
     ("ISOLATION_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/isolation"),
     ("DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/dead"),
-    ("UNPROCESSED_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/unprocessed"),
     ("LAST_RESORT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/last"),
     ("DEAD_LETTER_CONTAINER", "letters"),
     ("INGRESS_AUTHORIZATION", "keys"),

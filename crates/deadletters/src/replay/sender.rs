@@ -1,4 +1,4 @@
-//! The targets of a replay: the subscription of each dead letter through the fan-out queue, a topic
+//! The targets of a replay: the subscription of each dead letter through the retry queue, a topic
 //! through the events queue, or a URL directly.
 //!
 //! What happens is a [`SendResult`] per dead letter, never an `Err`: the ledger records it.
@@ -150,7 +150,7 @@ enum Transport {
 
 impl ReplaySender {
     /// Sends through a queue: to a topic through the events queue, or without a topic to the
-    /// subscription of each dead letter through the fan-out queue.
+    /// subscription of each dead letter through the retry queue.
     #[must_use]
     pub fn to_queue(client: Client, url: &Url, topic: Option<TopicName>) -> Self {
         Self(Transport::Queue { client, url: url.to_string(), topic })

@@ -27,7 +27,7 @@ use crate::subscription::sink::Sink;
 pub enum FollowUp {
     /// A further delivery.
     Deliver(Box<Delivery>),
-    /// An event for all subscriptions of a topic, on the fan-out queue.
+    /// An event for all subscriptions of a topic, on the retry queue.
     Publish(Box<Message>),
     /// A dead letter.
     DeadLetter(Box<DeadLetter>),

@@ -1,6 +1,6 @@
 //! Events that a delivery leads to on a topic: its own event that goes on to another topic, a reply, or a dead letter.
 //!
-//! Such an event is published once, in one message of the fan-out queue, however many subscriptions take it. They are found when
+//! Such an event is published once, in one message of the retry queue, however many subscriptions take it. They are found when
 //! that message is received, and it is divided like any other record. [`Onward`] carries the hops, the budget of replies and the topics
 //! already visited.
 //!

@@ -51,7 +51,7 @@ pub struct Redrive {
 }
 
 impl LocalAwsConfig {
-    /// Our eight queues and two buckets, as the template creates them.
+    /// Our six queues and two buckets, as the template creates them.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {
@@ -64,13 +64,11 @@ impl LocalAwsConfig {
             port,
             data,
             queues: vec![
-                queue("events", Some(("unprocessed", DISPATCH_RECEIVES))),
-                queue("fan-out", Some(("dead-letter", DISPATCH_RECEIVES))),
+                queue("events", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("retry", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("slow", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("isolation", Some(("dead-letter", ISOLATION_RECEIVES))),
                 queue("dead-letter", Some(("last-resort", DEAD_LETTER_RECEIVES))),
-                queue("unprocessed", None),
                 queue("last-resort", None),
             ],
             buckets: vec!["dead-letters".to_owned(), "config".to_owned()],

@@ -198,7 +198,7 @@ impl Division<'_> {
     }
 
     fn send(&mut self, part: Message) {
-        self.decoded.items.push(WorkItem::Forward(QueueName::FanOut, Box::new(part)));
+        self.decoded.items.push(WorkItem::Forward(QueueName::Retry, Box::new(part)));
     }
 
     fn run_in_place(&mut self, index: usize) {

@@ -101,7 +101,7 @@ impl<'a> Published<'a> {
         if !parts.iter().all(Message::fits) {
             return Decoded::waits("it is too large to wait for some of its subscriptions only");
         }
-        let forward = |part| WorkItem::Forward(QueueName::FanOut, Box::new(part));
+        let forward = |part| WorkItem::Forward(QueueName::Retry, Box::new(part));
         decoded.items.extend(parts.into_iter().map(forward));
         decoded
     }

@@ -37,7 +37,7 @@ impl<P: DispatchPorts> Notices<P> {
         let mut sent = Vec::new();
         for notice in &state.notices {
             let message = published(notice.id, notice.at_ms, notice.event(state), topic);
-            if self.sending.send(QueueName::FanOut, message, of.deadline).await {
+            if self.sending.send(QueueName::Retry, message, of.deadline).await {
                 sent.push(notice.clone());
             }
         }

@@ -7,7 +7,7 @@ use super::destinations::Behaviour;
 
 /// A topic with one subscription of each behaviour.
 pub(super) const TOPIC: &str = "shop/campaign";
-/// A topic with so many subscriptions that its events are split on the fan-out queue.
+/// A topic with so many subscriptions that its events are split on the retry queue.
 pub(super) const WIDE: &str = "shop/wide";
 /// A topic that no file defines.
 pub(super) const UNKNOWN: &str = "shop/nowhere";

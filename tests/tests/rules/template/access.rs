@@ -60,28 +60,16 @@ fn assert_takes_messages(role: &str, queues: &[&str]) {
 
 #[test]
 fn a_function_may_take_messages_from_the_queues_it_reads() {
-    let dispatched = [
-        "EventsQueue.Arn",
-        "FanOutQueue.Arn",
-        "IsolationQueue.Arn",
-        "RetryQueue.Arn",
-        "SlowQueue.Arn",
-    ];
+    let dispatched = ["EventsQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn", "SlowQueue.Arn"];
     assert_takes_messages(DISPATCH, &dispatched);
-    assert_takes_messages(DEADLETTER, &["DeadLetterQueue.Arn", "UnprocessedQueue.Arn"]);
+    assert_takes_messages(DEADLETTER, &["DeadLetterQueue.Arn"]);
 }
 
 #[test]
 fn dispatch_may_send_to_each_queue_it_sends_to() {
     assert_eq!(
         always(DISPATCH, "sqs:SendMessage"),
-        [
-            "DeadLetterQueue.Arn",
-            "FanOutQueue.Arn",
-            "IsolationQueue.Arn",
-            "RetryQueue.Arn",
-            "SlowQueue.Arn"
-        ]
+        ["DeadLetterQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn", "SlowQueue.Arn"]
     );
 }
 
@@ -123,11 +111,9 @@ fn no_function_may_write_ledgers_of_replays_or_dismissals() {
         let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
         assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")));
         assert_eq!(texts(&denied["Action"]), ["s3:PutObject"]);
-        let below = |files: &str| {
-            let with_prefix = format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/{files}");
-            let without = format!("${{DeadLetterBucket.Arn}}/{files}");
-            [json!(without), json!(["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"])]
-        };
+        // A sink may be a folder of the same bucket.
+        let below =
+            |files: &str| ["", "*/"].map(|of| format!("${{DeadLetterBucket.Arn}}/{of}{files}"));
         let resources = [below(&format!("_replays/{files}")), below("_dismissed/*")].concat();
         assert_eq!(denied["Resource"], json!(resources), "{role}");
     }
@@ -180,11 +166,7 @@ fn the_table_is_kept_backed_up_and_encrypted_with_the_key_of_the_stack() {
 fn deadletter_may_store_dead_letters_and_read_none() {
     const ENDS: &str = "_replays/*/ends/*.ndjson";
     let (_, ends) = named(DEADLETTER, "RecordEndsOfReplays").expect("a statement");
-    let with_prefix = format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/{ENDS}");
-    let resources = json!([
-        format!("${{DeadLetterBucket.Arn}}/{ENDS}"),
-        ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
-    ]);
+    let resources = json!([format!("${{DeadLetterBucket.Arn}}/{ENDS}")]);
     assert_eq!((&ends["Effect"], &ends["Resource"]), (&json!("Allow"), &resources));
     let (_, letters) = named(DEADLETTER, "StoreDeadLetters").expect("a statement");
     assert_eq!(texts(&letters["Resource"]), ["${DeadLetterBucket.Arn}/*.json"]);

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use delivery::time::duration::MINUTE_MS;
 use delivery::waits::UNREAD_MS;
+
 use serde_json::{Value, json};
 
-use super::pollers::{POLLERS, in_case};
+use super::pollers::POLLERS;
 use super::{TEMPLATE, properties, read, resources, surrounding};
 
 pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
+/// The longest delay of a message.
+const DELAY_MAX_SECONDS: u64 = 900;
 /// Those that read queues.
 const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
 /// The one that publishes over HTTP.
@@ -44,10 +47,10 @@ fn variables(function: &str) -> &'static Value {
 #[test]
 fn every_queue_but_the_last_resort_is_read_by_one_function() {
     let read = |function| mappings(function).into_keys().collect::<Vec<_>>();
-    let dispatched = ["EventsQueue", "FanOutQueue", "IsolationQueue", "RetryQueue", "SlowQueue"];
+    let dispatched = ["EventsQueue", "IsolationQueue", "RetryQueue", "SlowQueue"];
     assert_eq!(read("DispatchFunction"), dispatched);
-    assert_eq!(read("DeadLetterFunction"), ["DeadLetterQueue", "UnprocessedQueue"]);
-    assert_eq!(resources(MAPPING).len(), 7);
+    assert_eq!(read("DeadLetterFunction"), ["DeadLetterQueue"]);
+    assert_eq!(resources(MAPPING).len(), 5);
 }
 
 #[test]
@@ -61,7 +64,6 @@ fn a_mapping_acknowledges_what_the_function_does_not_name() {
 fn a_record_that_may_crash_a_function_is_handled_alone() {
     assert_eq!(mappings("DispatchFunction")["IsolationQueue"]["BatchSize"], 1);
     assert_eq!(mappings("DispatchFunction")["SlowQueue"]["BatchSize"], 500);
-    assert_eq!(mappings("DeadLetterFunction")["UnprocessedQueue"]["BatchSize"], 1);
 }
 
 #[test]
@@ -78,14 +80,7 @@ fn every_function_has_the_timeout_that_its_queues_are_made_for() {
     for name in FUNCTIONS {
         assert!(properties(name).get("Timeout").is_none(), "{name} overrides it");
     }
-    for queue in [
-        "EventsQueue",
-        "FanOutQueue",
-        "RetryQueue",
-        "SlowQueue",
-        "DeadLetterQueue",
-        "UnprocessedQueue",
-    ] {
+    for queue in ["EventsQueue", "RetryQueue", "SlowQueue", "DeadLetterQueue"] {
         let belongs = json!(["Timeouts", "DispatchTimeout", "Visibility"]);
         assert_eq!(properties(queue)["VisibilityTimeout"], belongs, "{queue}");
     }
@@ -112,31 +107,33 @@ fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longes
         let visibility = number(&timeouts[&timeout.to_string()]["Visibility"]);
         assert_eq!(visibility, (6 * timeout).max(360), "{timeout}");
         assert!(visibility >= timeout + longest, "{timeout}");
+        // What a crashed function had is late by that, and what waits by a delay more, which is no alarm yet.
+        let [events, waits] =
+            ["EventsAlarm", "RetryAlarm"].map(|of| number(&timeouts[&timeout.to_string()][of]));
+        assert!(visibility < events && events + DELAY_MAX_SECONDS == waits, "{timeout}");
     }
-    // An event that a crashed function had is late by that, which is no alarm yet.
-    let default = parameters["DispatchTimeout"]["Default"].to_string();
-    let alarm = number(&parameters["EventsAgeAlarmSeconds"]["Default"]);
-    assert!(number(&timeouts[&default]["Visibility"]) < alarm);
+    let told = properties("ObservabilityStack");
+    for (parameter, column) in
+        [("EventsAgeAlarmSeconds", "EventsAlarm"), ("RetryAgeAlarmSeconds", "RetryAlarm")]
+    {
+        let found = json!(["Timeouts", "DispatchTimeout", column]);
+        assert_eq!(told["Parameters"][parameter], found);
+    }
 }
 
 #[test]
 fn an_allowed_rate_is_divided_by_all_invocations_that_may_run_at_once() {
-    let told = &variables("DispatchFunction")["MAX_CONCURRENCY"];
-    assert_eq!(told[0], POLLERS);
-    for (provisioned, told) in [(true, &told[1]), (false, &told[2])] {
-        let told = told.as_str().expect("it is a sum");
-        let mut told: Vec<String> = told.split('+').map(ToOwned::to_owned).collect();
-        told.sort();
-        let limit = |mapping: &&Value| {
-            let most = &in_case(provisioned, &mapping["ProvisionedPollerConfig"])["MaximumPollers"];
-            let most = most.as_str().map(|name| format!("${{{name}}}0"));
-            let limit = &in_case(provisioned, &mapping["ScalingConfig"])["MaximumConcurrency"];
-            most.or(limit.as_str().map(|name| format!("${{{name}}}")))
-        };
-        let mappings = mappings("DispatchFunction");
-        let mut limits: Vec<String> = mappings.values().filter_map(limit).collect();
-        limits.sort();
-        assert_eq!((told, limits.len()), (limits.clone(), mappings.len()), "{provisioned}");
+    let told = variables("DispatchFunction")["MAX_CONCURRENCY"].as_array().expect("!Sub");
+    let [text, of] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(*text, "${Events}+${Retry}+${Slow}+${Isolation}");
+    let of = of.as_object().expect("variables");
+    assert_eq!(of.len(), mappings("DispatchFunction").len());
+    for (name, value) in of {
+        let share = json!(["Shares", "Concurrency", name]);
+        // Each event poller makes up to ten invocations at once.
+        let most = json!(["", [[1, ["-", "${EventsPollers}-"]], "0"]]);
+        let expected = if name == "Events" { json!([POLLERS, most, share]) } else { share };
+        assert_eq!(*value, expected, "{name}");
     }
 }
 
@@ -144,7 +141,6 @@ fn an_allowed_rate_is_divided_by_all_invocations_that_may_run_at_once() {
 fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
     let dispatch = [
         ("EVENTS_QUEUE_URL", "EventsQueue"),
-        ("FAN_OUT_QUEUE_URL", "FanOutQueue"),
         ("RETRY_QUEUE_URL", "RetryQueue"),
         ("SLOW_QUEUE_URL", "SlowQueue"),
         ("ISOLATION_QUEUE_URL", "IsolationQueue"),
@@ -154,7 +150,7 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
     ];
     let deadletter = [
         ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),
-        ("UNPROCESSED_QUEUE_URL", "UnprocessedQueue"),
+        ("EVENTS_QUEUE_URL", "EventsQueue"),
         ("LAST_RESORT_QUEUE_URL", "LastResortQueue"),
         ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),
     ];
@@ -195,11 +191,11 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
 fn lambdas_own_lines_have_the_level_that_is_asked_for_and_nothing_filters_those_of_a_function() {
     for function in ["DispatchFunction", "DeadLetterFunction", INGRESS] {
         let logging = &properties(function)["LoggingConfig"];
-        assert_eq!(logging["SystemLogLevel"], "SystemLogLevel", "{function}");
+        let level = json!(["SystemLogLevels", "LogLevel", "Level"]);
+        assert_eq!(logging["SystemLogLevel"], level, "{function}");
         assert_eq!(logging["ApplicationLogLevel"], "TRACE", "{function}");
     }
     assert_eq!(properties("DispatchFunction")["MemorySize"], "DispatchMemory");
-    assert_eq!(properties("DeadLetterFunction")["MemorySize"], "DeadLetterMemory");
 }
 
 #[test]
@@ -296,7 +292,7 @@ fn nothing_of_the_ingress_is_there_unless_it_is_asked_for() {
     assert_eq!(found, BTreeMap::from(expected));
     let conditions = &TEMPLATE["Conditions"];
     assert_eq!(conditions["HasIngress"], json!(["IsIngressByKeys", ["Ingress", "iam"]]));
-    let by_keys = json!([["Ingress", "keys"], [["PublisherKeys", ""]]]);
+    let by_keys = json!([["Ingress", "keys"], "HasPublisherKeyArns"]);
     assert_eq!(conditions["IsIngressByKeys"], by_keys);
 }
 
@@ -333,30 +329,56 @@ fn the_ingress_is_public_only_with_keys() {
     assert_eq!(resources("AWS::Lambda::Permission").len(), 2);
     // The function does not start with `keys` and none named.
     assert_eq!(variables(INGRESS)["INGRESS_AUTHORIZATION"], "Ingress");
-    assert_eq!(variables(INGRESS)["PUBLISHER_KEYS"], "PublisherKeys");
+    assert_eq!(variables(INGRESS)["PUBLISHER_KEYS"], json!([",", "PublisherKeyArns"]));
 }
 
 #[test]
-fn a_public_address_cannot_use_up_the_account() {
+fn a_public_address_cannot_use_up_the_account_unless_that_is_small() {
     let reserved = &properties(INGRESS)["ReservedConcurrentExecutions"];
-    assert_eq!(*reserved, json!(["HasIngressConcurrency", "IngressConcurrency", "AWS::NoValue"]));
-    let none = json!([["IngressConcurrency", "0"]]);
-    assert_eq!(TEMPLATE["Conditions"]["HasIngressConcurrency"], none);
-    assert_eq!(TEMPLATE["Parameters"]["IngressConcurrency"]["Default"], 20);
-    assert!(properties("DeadLetterFunction").get("ReservedConcurrentExecutions").is_none());
+    let share = json!(["Shares", "Concurrency", "Ingress"]);
+    assert_eq!(*reserved, json!(["ReservesForIngress", share, "AWS::NoValue"]));
+    assert_eq!(TEMPLATE["Conditions"]["ReservesForIngress"], json!([[share, 0]]));
+    for (all, row) in TEMPLATE["Mappings"]["Shares"].as_object().expect("a mapping") {
+        let all: u64 = all.parse().expect("a number");
+        // An account must keep 100 that nobody reserves.
+        assert_eq!(row["Ingress"], if all < 100 { 0 } else { all / 5 }, "{all}");
+    }
+    for function in FUNCTIONS {
+        assert!(properties(function).get("ReservedConcurrentExecutions").is_none(), "{function}");
+    }
 }
 
 #[test]
-fn concurrency_is_reserved_and_a_vpc_entered_only_by_dispatch_and_if_that_is_asked_for() {
-    let dispatch = properties("DispatchFunction");
-    let reserved = json!(["HasReservedConcurrency", "ReservedConcurrency", "AWS::NoValue"]);
-    assert_eq!(dispatch["ReservedConcurrentExecutions"], reserved);
+fn a_vpc_is_entered_only_by_dispatch_and_if_that_is_asked_for() {
     let network = json!({"SubnetIds": "SubnetIds", "SecurityGroupIds": "SecurityGroupIds"});
+    let dispatch = properties("DispatchFunction");
     assert_eq!(dispatch["VpcConfig"], json!(["HasSubnets", network, "AWS::NoValue"]));
-    for parameter in ["ReservedConcurrency", "SubnetIds", "SecurityGroupIds"] {
+    for parameter in ["SubnetIds", "SecurityGroupIds"] {
         assert_eq!(TEMPLATE["Parameters"][parameter]["Default"], "", "{parameter}");
     }
     for function in ["DeadLetterFunction", INGRESS] {
         assert!(properties(function).get("VpcConfig").is_none(), "{function}");
     }
+}
+
+#[test]
+fn the_first_deployment_fits_a_new_account() {
+    // https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+    assert_eq!(TEMPLATE["Parameters"]["Concurrency"]["Default"], "10");
+    assert_eq!(TEMPLATE["Parameters"]["Ingress"]["Default"], "none");
+}
+
+#[test]
+fn a_boundary_and_traces_are_for_every_function_where_they_are_asked_for() {
+    let boundary = json!(["HasPermissionsBoundary", "PermissionsBoundaryArn", "AWS::NoValue"]);
+    let roles = resources("AWS::IAM::Role");
+    assert_eq!(roles.len(), 3);
+    for (name, role) in roles {
+        assert_eq!(role["PermissionsBoundary"], boundary, "{name}");
+        let policy = &role["Policies"][0]["PolicyDocument"];
+        let traces = super::statement(policy, "WriteTraces").expect("a statement");
+        assert_eq!(traces.0, Some("IsTraced"), "{name}");
+    }
+    let traced = json!(["IsTraced", "Active", "PassThrough"]);
+    assert_eq!(TEMPLATE["Globals"]["Function"]["Tracing"], traced);
 }

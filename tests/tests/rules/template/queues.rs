@@ -39,8 +39,7 @@ fn a_message_is_received_so_often_before_its_queue_gives_it_up() {
     let redrives: BTreeMap<&str, (&str, u64)> =
         resources(QUEUE).into_iter().filter_map(redrive).collect();
     let expected = BTreeMap::from([
-        ("EventsQueue", ("UnprocessedQueue.Arn", 100)),
-        ("FanOutQueue", ("DeadLetterQueue.Arn", 100)),
+        ("EventsQueue", ("DeadLetterQueue.Arn", 100)),
         ("RetryQueue", ("DeadLetterQueue.Arn", 100)),
         ("SlowQueue", ("DeadLetterQueue.Arn", 100)),
         ("IsolationQueue", ("DeadLetterQueue.Arn", 10)),
@@ -50,9 +49,60 @@ fn a_message_is_received_so_often_before_its_queue_gives_it_up() {
 }
 
 #[test]
-fn what_publishers_wrote_is_never_redriven_to_a_queue_whose_attributes_are_believed() {
-    let target = &properties("EventsQueue")["RedrivePolicy"]["deadLetterTargetArn"];
-    assert_eq!(target, "UnprocessedQueue.Arn");
+fn a_queue_takes_what_its_own_sources_give_up_and_nothing_else() {
+    const ID: &str = "a part of the stack's id";
+    /// A text with the id of the stack in it.
+    fn with_id(value: &'static Value) -> String {
+        let [text, variables] = value.as_array().expect("!Sub with variables").as_slice() else {
+            panic!("{value}")
+        };
+        assert_eq!(*variables, json!({"Id": [4, ["-", [2, ["/", "AWS::StackId"]]]]}), "{ID}");
+        text.as_str().expect("a text").to_owned()
+    }
+    for (name, properties) in resources(QUEUE) {
+        let policy = &properties["RedriveAllowPolicy"];
+        let gives_up = |(of, properties): &(&'static str, &'static Value)| {
+            let target = &properties["RedrivePolicy"]["deadLetterTargetArn"];
+            (*target == format!("{name}.Arn")).then_some(*of)
+        };
+        let sources: Vec<&str> = resources(QUEUE).iter().filter_map(gives_up).collect();
+        if sources.is_empty() {
+            assert_eq!(*policy, json!({"redrivePermission": "denyAll"}), "{name}");
+            continue;
+        }
+        let arn = |of: &&str| {
+            assert_eq!(
+                with_id(&super::properties(of)["QueueName"]),
+                format!("lastmile-${{Id}}-{of}")
+            );
+            format!(
+                "arn:${{AWS::Partition}}:sqs:${{AWS::Region}}:${{AWS::AccountId}}:lastmile-${{Id}}-{of}"
+            )
+        };
+        let allowed = policy["sourceQueueArns"].as_array().expect("a list").iter().map(with_id);
+        assert_eq!(
+            allowed.collect::<Vec<_>>(),
+            sources.iter().map(arn).collect::<Vec<_>>(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn deadletter_is_told_which_queue_publishers_write_to() {
+    let variables = &properties("DeadLetterFunction")["Environment"]["Variables"];
+    assert_eq!(variables["EVENTS_QUEUE_URL"], "EventsQueue");
+}
+
+#[test]
+fn what_holds_events_is_kept_when_the_stack_is_deleted() {
+    for of_type in [QUEUE, "AWS::S3::Bucket", "AWS::DynamoDB::Table"] {
+        for (name, _) in resources(of_type) {
+            for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+                assert_eq!(super::TEMPLATE["Resources"][name][policy], "Retain", "{name}");
+            }
+        }
+    }
 }
 
 #[test]

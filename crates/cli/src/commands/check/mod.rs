@@ -113,7 +113,6 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         let findings = with_lints(&reading, files.names(), now_ms, stack.as_ref())?;
         (reading, findings, stack, None)
     };
-    findings.extend(stack.as_ref().and_then(too_little_reserved));
     if stack.is_some() {
         findings.extend(federation(&reading.catalogue).await);
     }
@@ -132,19 +131,6 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         })
     });
     Ok(Report { findings, owners, subscriptions, summary })
-}
-
-/// That less concurrency is reserved for dispatch than its mappings may ask for, which no template can check.
-fn too_little_reserved(stack: &Stack) -> Option<Finding> {
-    let (wanted, reserved) = stack.lacking_concurrency()?;
-    let message = format!(
-        "the mappings of {} may ask for {wanted} concurrent invocations, and {reserved} are reserved: Lambda throttles the others",
-        stack.name
-    );
-    let help = format!(
-        "set ReservedConcurrency to {wanted} at least, or lower EventsPollersMaximum or the parameters that end in Concurrency"
-    );
-    Some(Problem::refused(message, help).in_file(stack.name.clone(), "ReservedConcurrency"))
 }
 
 /// Whether AWS gives tokens for the first subscription that needs one, asked for by whoever runs the command: only

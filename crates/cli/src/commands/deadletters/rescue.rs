@@ -104,6 +104,15 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
+/// The queue that a message counts as received from. Publishers wrote what the events queue gave up; other dead letters only we send.
+fn source(message: &Message) -> QueueName {
+    let attributes = message.attributes();
+    let given_up_by =
+        attributes.and_then(|all| all.get(&MessageSystemAttributeName::DeadLetterQueueSourceArn));
+    let by_events = |arn: &String| arn.ends_with(":events") || arn.contains("EventsQueue");
+    if given_up_by.is_some_and(by_events) { QueueName::Events } else { QueueName::LastResort }
+}
+
 async fn rescue(
     client: &Client,
     url: &Url,
@@ -112,10 +121,7 @@ async fn rescue(
 ) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
     let event = event::of(std::slice::from_ref(message), name);
-    // What the events queue gave up is the publisher's own word; other dead letters only we send.
-    let is_unprocessed = name == "unprocessed" || name.contains("UnprocessedQueue");
-    let queue = if is_unprocessed { QueueName::Unprocessed } else { QueueName::LastResort };
-    let queues = SourceQueues::new(&[], queue);
+    let queues = SourceQueues::new(&[], source(message));
     let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::dead_letter_of(record, Machine.now_ms())?;

@@ -1,6 +1,6 @@
 //! The account: that it allows as many concurrent executions as the mappings of the stack may ask for.
 //!
-//! Separate from [`super::concurrency`], which is about a parameter: no template can read the limit of an account.
+//! No template can read the limit of an account.
 
 use anyhow::Context as _;
 use aws_config::SdkConfig;
@@ -8,12 +8,9 @@ use aws_sdk_lambda::Client;
 
 use super::failed;
 use super::item::Item;
-use crate::queues::{self, DEADLETTER, DISPATCH};
+use crate::queues::SHARES;
 use crate::stack::Stack;
 
-/// The least `MaximumConcurrency` of a mapping.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
-const LEAST: u32 = 2;
 const REQUEST: &str = "request a higher quota: aws service-quotas request-service-quota-increase \
                        --service-code lambda --quota-code L-B99A9384 --desired-value 1000";
 
@@ -25,16 +22,9 @@ struct Limits {
     unreserved: u32,
 }
 
-/// Concurrent invocations that the mappings of a stack may ask for, beside those that are reserved for its functions.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    now: u32,
-    /// With the least values of the parameters.
-    least: u32,
-}
-
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> Option<Item> {
-    let wanted = wanted(stack)?;
+    // None where the stack has no such parameter.
+    let wanted = stack.concurrency()?;
     Some(match limits(&Client::new(aws)).await {
         Ok(limits) => judge(limits, wanted),
         Err(why) => Item::not_checked("account", &why),
@@ -52,30 +42,18 @@ async fn limits(client: &Client) -> anyhow::Result<Limits> {
     })
 }
 
-/// `None` where the stack has no such parameters.
-fn wanted(stack: &Stack) -> Option<Wanted> {
-    let unreserved = match stack.reserved_concurrency() {
-        Some(_) => &[DEADLETTER][..],
-        None => &[DISPATCH, DEADLETTER],
-    };
-    let now = unreserved.iter().map(|function| stack.concurrency(function)).sum::<Option<u32>>()?;
-    let of_these = queues::mappings().filter(|mapping| unreserved.contains(&mapping.function));
-    Some(Wanted { now, least: of_these.map(|_| LEAST).sum() })
-}
-
-fn judge(limits: Limits, wanted: Wanted) -> Item {
-    let (Limits { all, unreserved }, Wanted { now, least }) = (limits, wanted);
+fn judge(limits: Limits, wanted: u32) -> Item {
+    let Limits { all, unreserved } = limits;
     let message = format!(
-        "the mappings may ask for {now} concurrent executions; the account allows {all}, {unreserved} of them unreserved"
+        "the mappings may ask for {wanted} concurrent executions; the account allows {all}, {unreserved} of them unreserved"
     );
-    if now <= unreserved {
+    if wanted <= unreserved {
         return Item::ok("account", message);
     }
-    let help = match least <= unreserved {
-        true => format!(
-            "lower the parameters that end in Concurrency ({least} if each is {LEAST}), or {REQUEST}"
-        ),
-        false => format!("{least} is the least that they can ask for: {REQUEST}"),
+    let fits = SHARES.iter().rev().map(|row| row.all).find(|row| *row <= unreserved);
+    let help = match fits {
+        Some(fits) => format!("set the parameter Concurrency to {fits}, or {REQUEST}"),
+        None => format!("{} is the least that they can ask for: {REQUEST}", SHARES[0].all),
     };
     Item::warning(
         "account",
@@ -90,9 +68,9 @@ mod tests {
     use super::*;
 
     /// The state, and what to do.
-    fn judged(all: u32, unreserved: u32, now: u32, least: u32) -> (State, String) {
-        let item = judge(Limits { all, unreserved }, Wanted { now, least });
-        for number in [all, unreserved, now] {
+    fn judged(all: u32, unreserved: u32, wanted: u32) -> (State, String) {
+        let item = judge(Limits { all, unreserved }, wanted);
+        for number in [all, unreserved, wanted] {
             assert!(item.message.contains(&format!(" {number}")), "{number}: {}", item.message);
         }
         (item.state, item.help.unwrap_or_default())
@@ -100,32 +78,13 @@ mod tests {
 
     #[test]
     fn an_account_that_allows_less_than_the_mappings_may_ask_for_is_a_warning() {
-        assert_eq!(judged(1_000, 1_000, 110, 14), (State::Ok, String::new()));
-        assert_eq!(judged(14, 14, 14, 14), (State::Ok, String::new()));
-        for (all, unreserved) in [(14, 14), (1_000, 109)] {
-            let (state, help) = judged(all, unreserved, 110, 14);
-            assert_eq!(state, State::Warning);
-            assert!(help.starts_with("lower") && help.ends_with(REQUEST), "{help}");
+        assert_eq!(judged(1_000, 1_000, 100), (State::Ok, String::new()));
+        assert_eq!(judged(10, 10, 10), (State::Ok, String::new()));
+        for (all, unreserved, fits) in [(10, 10, 10), (1_000, 99, 50), (1_000, 49, 20)] {
+            let help = format!("set the parameter Concurrency to {fits}, or {REQUEST}");
+            assert_eq!(judged(all, unreserved, 100), (State::Warning, help));
         }
-        for (all, unreserved) in [(10, 10), (13, 13), (1_000, 13)] {
-            let (state, help) = judged(all, unreserved, 14, 14);
-            assert_eq!(state, State::Warning);
-            assert_eq!(help, format!("14 is the least that they can ask for: {REQUEST}"));
-        }
-    }
-
-    #[test]
-    fn invocations_that_are_reserved_for_dispatch_are_not_asked_of_the_others() {
-        let with = |reserved: &'static str, pollers: &'static str| {
-            let mut all: Vec<_> = queues::mappings().map(|it| (it.concurrency, "3")).collect();
-            all.extend([("ReservedConcurrency", reserved)]);
-            all.extend(["EventsPollersMinimum", "EventsPollersMaximum"].map(|it| (it, pollers)));
-            wanted(&Stack::sample(&all, &[])).map(|Wanted { now, least }| (now, least))
-        };
-        assert_eq!(with("", "0"), Some((21, 14)));
-        assert_eq!(with("15", "0"), Some((6, 4)));
-        // Each event poller makes ten invocations at once.
-        assert_eq!(with("", "2"), Some((18 + 20, 14)));
-        assert!(wanted(&Stack::sample(&[], &[])).is_none());
+        let help = format!("10 is the least that they can ask for: {REQUEST}");
+        assert_eq!(judged(1_000, 9, 10), (State::Warning, help));
     }
 }

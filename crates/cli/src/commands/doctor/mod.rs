@@ -102,7 +102,6 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     // First: these events wait for a person.
     let mut items = left_behind::examine(stack, catalogue.as_ref()).await;
     items.push(outputs(stack));
-    items.extend(concurrency(stack));
     items.extend(account::examine(&aws, stack).await);
     let (functions, found) = functions::examine(&aws, stack).await;
     items.extend(found);
@@ -138,16 +137,6 @@ fn outputs(stack: &Stack) -> Item {
             "deploy the template of this version of lastmile, or name another stack",
         ),
     }
-}
-
-/// Only if it is wrong: most stacks reserve nothing.
-fn concurrency(stack: &Stack) -> Option<Item> {
-    let (wanted, reserved) = stack.lacking_concurrency()?;
-    let message = format!(
-        "{reserved} invocations are reserved for dispatch, and its mappings may ask for {wanted}"
-    );
-    let help = format!("set the parameter ReservedConcurrency to {wanted} at least");
-    Some(Item::error("concurrency", message, help))
 }
 
 /// An error of AWS as the error of a check.

@@ -30,7 +30,7 @@ const LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 const USE_KEY: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
 /// The queues that a function sends to.
 const SENT_TO: [(&str, &[&str]); 2] = [
-    (DISPATCH, &["FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
+    (DISPATCH, &["RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
     (DEADLETTER, &["DeadLetterQueue", LAST_RESORT]),
 ];
 
@@ -129,14 +129,13 @@ fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
         let arn = format!("arn:{}:s3:::{bucket}/{key}", stack.partition());
         Some(Need { actions: actions.to_vec(), arn })
     };
-    let prefix = stack.dead_letter_prefix();
     let letter = object(
         "DeadLetterBucketName",
-        format!("{prefix}ns/topic/name/2026/1/1/0/x.json"),
+        "ns/topic/name/2026/1/1/0/x.json".to_owned(),
         &["s3:PutObject", "s3:PutObjectTagging"],
     );
     if function == DEADLETTER {
-        let end = format!("{prefix}_replays/x/ends/x.ndjson");
+        let end = "_replays/x/ends/x.ndjson".to_owned();
         let end = object("DeadLetterBucketName", end, &["s3:PutObject"]);
         return [letter, end].into_iter().flatten().collect();
     }

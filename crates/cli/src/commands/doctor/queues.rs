@@ -143,21 +143,21 @@ mod tests {
     #[test]
     fn a_queue_that_shows_messages_again_too_early_or_gives_up_elsewhere_is_named() {
         let of = |name: &str, state| vec![(name.to_owned(), state)];
-        assert_eq!(judged(|it| it[2].visibility_seconds = 119), of("RetryQueue", State::Error));
-        assert_eq!(judged(|it| it[2].visibility_seconds = 120), of("queues", State::Ok));
+        assert_eq!(judged(|it| it[1].visibility_seconds = 119), of("RetryQueue", State::Error));
+        assert_eq!(judged(|it| it[1].visibility_seconds = 120), of("queues", State::Ok));
         assert_eq!(judged(|it| it[0].gives_up_to = None), of("EventsQueue", State::Error));
         let other = Some("arn:aws:sqs:eu-west-1:1:other".to_owned());
         assert_eq!(
-            judged(|it| it[6].gives_up_to.clone_from(&other)),
-            of("UnprocessedQueue", State::Error)
+            judged(|it| it[4].gives_up_to.clone_from(&other)),
+            of("DeadLetterQueue", State::Error)
         );
         // Nothing reads it.
-        assert_eq!(judged(|it| it[7].visibility_seconds = 0), of("queues", State::Ok));
+        assert_eq!(judged(|it| it[5].visibility_seconds = 0), of("queues", State::Ok));
     }
 
     #[test]
     fn what_waits_in_the_last_resort_queue_is_a_warning() {
-        assert_eq!(judged(|it| it[7].messages = 1), [(LAST_RESORT.to_owned(), State::Warning)]);
+        assert_eq!(judged(|it| it[5].messages = 1), [(LAST_RESORT.to_owned(), State::Warning)]);
     }
 
     #[test]

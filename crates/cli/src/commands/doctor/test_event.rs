@@ -1,4 +1,4 @@
-//! A sample event through the stack, to one subscription: from the fan-out queue through dispatch and the destination, and its end
+//! A sample event through the stack, to one subscription: from the retry queue through dispatch and the destination, and its end
 //! through the dead-letter queue and deadletter to the bucket, where it is read.
 //!
 //! It is a replay of a dead letter that never was: only those travel through queues that publishers do not reach, and say how
@@ -110,7 +110,7 @@ fn delivery(event: Event, subscription: &Subscription, now_ms: u64) -> anyhow::R
 }
 
 async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
-    let url = stack.output("FanOutQueueUrl")?;
+    let url = stack.output("RetryQueueUrl")?;
     let message = Message {
         body: delivery.event.text().clone(),
         topic: None,
@@ -125,7 +125,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     for (name, value) in message.attributes() {
         send = send.message_attributes(name, text_attribute(&value));
     }
-    failed(send.send().await, || "the fan-out queue did not take the event".to_owned())?;
+    failed(send.send().await, || "the retry queue did not take the event".to_owned())?;
     Ok(())
 }
 

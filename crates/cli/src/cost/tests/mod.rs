@@ -1,5 +1,6 @@
 //! The estimate against arithmetic by hand, against the production state machine, and against itself.
 
+use adapters::metrics::Splits;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
@@ -17,10 +18,11 @@ mod tuning;
 use super::average::hops;
 use super::cost_items::CostItem;
 use super::estimate::{Estimate, HALF_JITTER, estimate};
-use super::load::{DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_CONCURRENCY};
+use super::load::{DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_MEMORY_MB};
 use super::needs;
-use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Traffic};
+use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers, Traffic};
 use super::prices::DOLLAR;
+use crate::queues::shares_of;
 
 fn plan() -> Plan {
     Plan {
@@ -41,26 +43,18 @@ fn plan() -> Plan {
             concurrency_limited: None,
         },
         deployment: Deployment {
-            batch_size: 10,
             batch_window_s: 0,
-            events_concurrency: 50,
-            events_pollers_minimum: None,
-            events_pollers_maximum: None,
-            retry_concurrency: 10,
+            concurrency: shares_of(100).expect("a row"),
+            events_pollers: None,
             memory_mb: 256,
-            dead_letter_memory_mb: 128,
             account_concurrency: 10,
             nat_gateways: 0.0,
             architecture: Architecture::Arm64,
-            fair_queues: true,
             log_level: LogLevel::Info,
             log_deliveries: LogDeliveries::All,
-            system_log_level: LogLevel::Warn,
             topics: 1.0,
             subscriptions: 1.0,
-            metrics_per_topic: false,
-            metrics_per_outcome: false,
-            metrics_per_subscription: false,
+            metrics_per: Splits::default(),
             subscription_changes: 0.0,
             dead_letters_kept_ms: 30 * DAY_MS,
         },
@@ -342,11 +336,11 @@ fn the_first_bottleneck_is_the_need_closest_to_its_limit_even_when_it_exceeds_it
 }
 
 #[test]
-fn an_idle_day_has_no_bottleneck_and_costs_the_polls_of_seven_queues_and_an_alarm() {
+fn an_idle_day_has_no_bottleneck_and_costs_the_polls_of_five_queues_and_an_alarm() {
     let idle = estimate(&traffic(|of| of.events = 0.0), &native());
     assert!(needs::tightest(&idle.needs).is_none());
-    // 7 × 5 × 86,400 ÷ 20, at $0.40 a million.
-    assert_eq!(quantity(&idle, "polls that find nothing"), 151_200);
+    // 5 × 5 × 86,400 ÷ 20, at $0.40 a million.
+    assert_eq!(quantity(&idle, "polls that find nothing"), 108_000);
     let items: Vec<&str> = idle.items.iter().map(|item| item.what).collect();
     assert_eq!(items, ["polls that find nothing", "alarm"]);
     // A thirtieth of $0.10, rounded to thousandths of an alarm's month.
@@ -361,8 +355,7 @@ fn an_invocation_that_only_sends_the_next_hop_writes_no_metrics() {
     subscription.retry.jitter_percent = 0;
     subscription.retry.schedule =
         Schedule { kind: Kind::Constant { delay_ms: HOUR_MS }, max_ms: None };
-    let mut plan = traffic(|of| of.success = 0.0);
-    plan.deployment.batch_size = 1;
+    let plan = traffic(|of| of.success = 0.0);
     let retries = estimate(&plan, &subscription).load.retries;
     assert!(close(retries.invocations, 4e6) && close(retries.attempting, 1e6), "{retries:?}");
 }
@@ -372,9 +365,9 @@ fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
     let mut deployment = plan().deployment;
     assert!(close(deployment.metrics(), 10.0), "at most ten combinations by default");
     // Ten more per topic, two of them per outcome and three per reason.
-    (deployment.metrics_per_topic, deployment.metrics_per_outcome) = (true, true);
+    deployment.metrics_per = Splits { topic: true, outcome: true, subscription: false };
     assert!(close(deployment.metrics(), 10.0 + 10.0 + 2.0 * 5.0 + 3.0 * 2.0));
-    (deployment.subscriptions, deployment.metrics_per_subscription) = (100.0, true);
+    (deployment.subscriptions, deployment.metrics_per) = (100.0, Splits::ALL);
     assert!(close(deployment.metrics(), 36.0 + 900.0));
 }
 
@@ -512,45 +505,16 @@ fn the_defaults_are_those_of_the_template() {
         let (_, after) = after.split_once("Default: ").expect("it has a default");
         after.lines().next().unwrap_or_default().trim_matches('"').to_owned()
     };
-    let Deployment {
-        batch_size,
-        batch_window_s,
-        events_concurrency,
-        events_pollers_minimum,
-        events_pollers_maximum,
-        retry_concurrency,
-        memory_mb,
-        dead_letter_memory_mb,
-        ..
-    } = plan().deployment;
-    assert_eq!(default("DispatchBatchSize"), batch_size.to_string());
+    let Deployment { batch_window_s, memory_mb, .. } = plan().deployment;
     assert_eq!(default("DispatchBatchWindow"), batch_window_s.to_string());
-    assert_eq!(default("EventsConcurrency"), events_concurrency.to_string());
-    for (name, pollers) in [
-        ("EventsPollersMinimum", events_pollers_minimum),
-        ("EventsPollersMaximum", events_pollers_maximum),
-    ] {
-        assert_eq!(default(name), pollers.unwrap_or(0).to_string());
-    }
-    assert_eq!(default("RetryConcurrency"), retry_concurrency.to_string());
-    assert_eq!(
-        (default("Architecture"), default("FairQueues")),
-        ("arm64".to_owned(), "true".to_owned())
-    );
+    assert!(template.contains("BatchSize: !If [HasBatchWindow, 100, 10]\n"));
+    assert_eq!((default("Architecture"), default("Concurrency")), ("arm64".into(), "10".into()));
     assert_eq!(default("DispatchTimeout"), (crate::lints::DISPATCH_TIMEOUT_MS / 1_000).to_string());
     assert_eq!(default("DispatchMemory"), memory_mb.to_string());
-    assert_eq!(default("DeadLetterMemory"), dead_letter_memory_mb.to_string());
-    assert_eq!(
-        (default("LogDeliveries"), default("SystemLogLevel")),
-        ("all".into(), "WARN".into())
-    );
-    for split in ["Topic", "Outcome", "Subscription"] {
-        assert_eq!(default(&format!("MetricsPer{split}")), "false");
-    }
+    assert!(template.contains(&format!("MemorySize: {DEAD_LETTER_MEMORY_MB}\n")));
+    assert_eq!(default("LogDeliveries"), "all");
+    assert_eq!((default("EventsPollers"), default("MetricsPer")), (String::new(), String::new()));
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
-    let (_, retries) =
-        template.split_once("EventSourceArn: !GetAtt RetryQueue.Arn").expect("a mapping");
-    let window = format!("MaximumBatchingWindowInSeconds: {}\n", super::load::RETRY_WINDOW_S);
-    assert!(retries.split("FunctionResponseTypes").next().is_some_and(|it| it.contains(&window)));
-    assert_eq!(default("DeadLetterConcurrency"), DEAD_LETTER_CONCURRENCY.to_string());
+    let windows = template.matches("MaximumBatchingWindowInSeconds: !Ref DispatchBatchWindow\n");
+    assert_eq!(windows.count(), 2, "of events and of waits");
 }

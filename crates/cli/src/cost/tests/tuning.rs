@@ -61,7 +61,8 @@ fn metrics_are_written_twice_a_minute_by_each_process_and_every_value_once() {
     let busy = logged(|plan| plan.traffic.events = 1e5);
     assert!(busy.starts_with("2,880 lines"), "{busy}");
     let by_topic = logged(|plan| {
-        (plan.deployment.metrics_per_topic, plan.deployment.topics) = (true, 9.0);
+        plan.deployment.metrics_per.topic = true;
+        plan.deployment.topics = 9.0;
     });
     assert!(by_topic.starts_with("100,000 lines") && by_topic.contains("2,000,000"), "{by_topic}");
 }
@@ -97,7 +98,7 @@ fn the_levers_that_save_most_come_first_and_what_is_done_already_does_not_come()
     let mut tuned = plan();
     (tuned.traffic.publish_batch, tuned.traffic.events_per_message) = (10.0, 10.0);
     let deployment = &mut tuned.deployment;
-    (deployment.batch_window_s, deployment.batch_size, deployment.memory_mb) = (10, 100, 128);
+    (deployment.batch_window_s, deployment.memory_mb) = (10, 128);
     deployment.log_deliveries = LogDeliveries::Failures;
     assert_eq!(advised(&tuned), [""; 0]);
 }
@@ -130,8 +131,7 @@ fn nat_gateways_cost_their_hours_and_what_passes_them() {
 /// A plan with these limits of event pollers.
 fn with_pollers(events: f64, minimum: u32, maximum: u32) -> Plan {
     let mut plan = traffic(|of| of.events = events);
-    plan.deployment.events_pollers_minimum = Some(minimum);
-    plan.deployment.events_pollers_maximum = Some(maximum);
+    plan.deployment.events_pollers = Some(Pollers { minimum, maximum });
     plan
 }
 
