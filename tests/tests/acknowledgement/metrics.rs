@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use adapters::metrics::{Metric, MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
-use delivery::delivery::DeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
-use delivery::ports::{Clock as _, PutError, QueueName, Record};
+use delivery::delivery::{DeadLetter, Delivery, Publication};
+use delivery::ports::{Attribute, Clock as _, PutError, QueueName, Record};
 use delivery::subscription::Disable;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::DAY_MS;
+use delivery::wire::write_publication;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
@@ -244,7 +245,7 @@ fn an_attempt_that_sent_no_packet_has_no_duration() {
 }
 
 #[test]
-fn waits_other_than_retries_count_nothing() {
+fn of_waits_other_than_retries_only_the_age_before_the_first_attempt_is_measured() {
     let mut early = delivery("shop/orders/s0");
     (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
     assert_eq!(
@@ -252,7 +253,22 @@ fn waits_other_than_retries_count_nothing() {
         [""; 0]
     );
     let without = FakePorts::without_subscriptions();
-    assert_eq!(dispatch_metrics(&without, &[record("m1", EVENT)]), [""; 0]);
+    assert_eq!(
+        dispatch_metrics(&without, &[record("m1", EVENT)]),
+        ["[] EventAgeBeforeAttemptInMs [10]"]
+    );
+    let published_ms = NOW_MS - 7_200_000;
+    let long_ago = Publication { published_ms, ..record("m1", EVENT).as_publication() };
+    let attribute = Some(Attribute::Publication(write_publication(&long_ago)));
+    let sent_again = Record { queue: QueueName::Retry, attribute, ..record("m9", EVENT) };
+    assert_eq!(
+        dispatch_metrics(&without, &[sent_again]),
+        ["[] EventAgeBeforeAttemptInMs [7200000]"],
+        "from publication, and not since it was sent again"
+    );
+    let held = Delivery { attempts: 0, published_ms, ..early };
+    let held = dispatch_metrics(&FakePorts::new(subscriptions(1)), &[retry_record(&held)]);
+    assert_eq!(held, [""; 0], "a wait that was asked for is not late");
 }
 
 #[test]

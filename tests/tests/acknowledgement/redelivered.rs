@@ -64,7 +64,7 @@ fn the_dead_letter_of_a_sibling_is_not_sent_again() {
     let ports = one_of_three_fails().with_reactions("s2.example", &[answers(400)]);
     let ports = ports
         .with_queue_fault(QueueName::Retry, Fault::Refuses)
-        .with_queue_fault(QueueName::Retry, Fault::Refuses);
+        .with_queue_fault(QueueName::Slow, Fault::Refuses);
     let process = Process::new(ports);
     assert_eq!(process.handle(&[record("m1", EVENT)]), ["m1"]);
     process.ports.repair_queues();

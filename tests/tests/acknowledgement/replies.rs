@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, DeliveryTarget};
-use delivery::ports::{Message, QueueName};
+use delivery::ports::{Attribute, Message, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
@@ -107,8 +107,10 @@ fn a_reply_reaches_each_of_ten_thousand_subscriptions_once_with_the_same_ids_aft
         // Each is refused once, so that its next message shows its id.
         let ports = FakePorts::new(catalogue.clone()).with_status(503);
         assert_eq!(dispatch(&ports, &[received(0, &message)], ENDS_MS), [""; 0]);
-        let (parts, retries): (Vec<_>, Vec<_>) =
-            ports.sent().into_iter().partition(|(queue, _)| *queue == QueueName::Retry);
+        let (parts, retries): (Vec<_>, Vec<_>) = ports
+            .sent()
+            .into_iter()
+            .partition(|(_, message)| matches!(message.attribute, Attribute::Publication(_)));
         assert_eq!(ports.requests(), retries.len());
         open.extend(parts);
         for (_, message) in retries {

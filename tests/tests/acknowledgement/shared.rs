@@ -442,17 +442,17 @@ fn with_notices_refused() -> Deployment {
 
 /// Type and id of each notice that was sent.
 fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
-    let fan_out = sent.iter().filter(|(queue, _)| *queue == QueueName::Retry);
     let event = |message: &Message| -> serde_json::Value {
         serde_json::from_str(&message.body).expect("a notice is JSON")
     };
     let text = |event: &serde_json::Value, member: &str| {
         event[member].as_str().expect("it has both").to_owned()
     };
-    fan_out
-        .map(|(_, message)| event(message))
-        .map(|it| (text(&it, "type"), text(&it, "id")))
-        .collect()
+    let published = |(_, message): &&(QueueName, Message)| {
+        matches!(message.attribute, Attribute::Publication(_))
+    };
+    let events = sent.iter().filter(published).map(|(_, message)| event(message));
+    events.map(|it| (text(&it, "type"), text(&it, "id"))).collect()
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
     for number in 0..9 {
         deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
     }
-    for queue in [QueueName::Retry] {
+    for queue in [QueueName::Retry, QueueName::Slow] {
         deployment.ports.clone().with_queue_fault(queue, Fault::Refuses);
     }
     let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());

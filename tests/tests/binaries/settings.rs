@@ -21,7 +21,6 @@ fn dispatch_does_not_start_without_a_setting_and_names_it() {
         "SUBSCRIPTIONS_URI",
         "TABLE_NAME",
         "EVENTS_QUEUE_URL",
-        "FAN_OUT_QUEUE_URL",
         "RETRY_QUEUE_URL",
         "SLOW_QUEUE_URL",
         "ISOLATION_QUEUE_URL",
@@ -36,7 +35,7 @@ fn dispatch_does_not_start_without_a_setting_and_names_it() {
 fn deadletter_does_not_start_without_a_setting_and_names_it() {
     for name in [
         "DEAD_LETTER_QUEUE_URL",
-        "UNPROCESSED_QUEUE_URL",
+        "EVENTS_QUEUE_URL",
         "LAST_RESORT_QUEUE_URL",
         "DEAD_LETTER_CONTAINER",
     ] {

@@ -72,6 +72,9 @@ const PERMISSIONS: [(&str, &[&str], By); 28] = [
     ("ec2:DeleteNetworkInterface", ONLY_DISPATCH, By::Service),
     ("ec2:AssignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
     ("ec2:UnassignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
+    // Lambda, which traces invocations.
+    ("xray:PutTraceSegments", ALL, By::Service),
+    ("xray:PutTelemetryRecords", ALL, By::Service),
     // SQS and S3, for what the functions read and write; and the stores of secrets.
     ("kms:Decrypt", ALL, By::Service),
     ("kms:GenerateDataKey", ALL, By::Service),

@@ -182,6 +182,9 @@ fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
         assert_eq!(only_with(role, "HasExtraSinks"), sinks, "{role}");
         let key = [("kms:Decrypt", "KmsKeyArn"), ("kms:GenerateDataKey", "KmsKeyArn")];
         assert_eq!(only_with(role, "HasKmsKey"), key, "{role}");
+        // What was encrypted before the key was changed is read, and nothing more is encrypted with it.
+        let before = [("kms:Decrypt", "PreviousKmsKeyArn")];
+        assert_eq!(only_with(role, "HasPreviousKmsKey"), before, "{role}");
     }
 }
 
@@ -220,6 +223,8 @@ fn the_ingress_may_publish_and_read_its_keys_and_nothing_else() {
         ("secretsmanager:GetSecretValue", "PublisherKeyArns", "HasPublisherKeyArns"),
         ("sqs:SendMessage", "EventsQueue.Arn", "always"),
         ("ssm:GetParameter", "PublisherKeyArns", "HasPublisherKeyArns"),
+        ("xray:PutTelemetryRecords", "*", "IsTraced"),
+        ("xray:PutTraceSegments", "*", "IsTraced"),
     ];
     assert_eq!(allowed(INGRESS), BTreeSet::from(expected));
     for (id, context) in [
