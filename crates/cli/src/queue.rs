@@ -39,8 +39,8 @@ pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     reach_with(clients_for(queue).await, queue).await
 }
 
-/// The same for a queue of a stack. It needs the credentials of the environment, also where an emulated AWS on this
-/// machine has the stack.
+/// A client for a queue of a stack, after the same check. It has the credentials of the environment, also where an
+/// emulated AWS on this machine has the stack.
 pub(crate) async fn reach_of_stack(queue: &Url) -> anyhow::Result<Client> {
     reach_with(stack::aws().await, queue).await
 }

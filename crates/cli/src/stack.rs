@@ -143,7 +143,7 @@ impl Stack {
         QUEUES.iter().filter_map(|queue| self.outputs.get(&queue.output())).map(String::as_str)
     }
 
-    /// Whether this is one of its own queues.
+    /// True for one of its own queues.
     pub(crate) fn owns(&self, queue: &Url) -> bool {
         self.own_queues().any(|own| own == queue.as_str())
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lastmile_tests::built::binary;
@@ -63,9 +63,7 @@ impl Paused {
         let operator = stack.session(OPERATOR, EVERYTHING);
         let paused = Self { stack, operator, subscriber, files, published: 0 };
         for is_paused in [false, true] {
-            for topic in TOPICS {
-                paused.apply(topic, is_paused);
-            }
+            let _ = paused.apply(&TOPICS, is_paused);
         }
         paused
     }
@@ -83,31 +81,38 @@ impl Paused {
         shell
     }
 
-    /// What a command prints, and its exit code.
+    /// Runs a command; returns its output and its exit code.
     fn run(&self, line: &str) -> (String, Option<i32>) {
         let output = self.shell(line).output().expect("a shell starts");
         let printed = [output.stdout, output.stderr].concat();
         (String::from_utf8(printed).expect("text"), output.status.code())
     }
 
-    fn apply(&self, topic: &str, is_paused: bool) -> String {
-        let file = format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: all}}\n\
-             spec: {{destination: {{url: 'http://{}/{topic}'}}, paused: {is_paused}}}\n",
-            self.subscriber.address
-        );
-        std::fs::write(self.files.path().join("paused.yaml"), file).expect("a file");
-        let (printed, code) =
-            self.run("lastmile apply -f paused.yaml --stack lastmile --owner pauses --yes");
-        assert_eq!(code, Some(0), "{printed}");
+    /// Runs a command that has to succeed; returns its output.
+    fn succeeded(&self, line: &str) -> String {
+        let (printed, code) = self.run(line);
+        assert_eq!(code, Some(0), "{line}: {printed}");
         printed
     }
 
-    fn rollback(&self, topic: &str) -> String {
-        let (printed, code) =
-            self.run(&format!("lastmile rollback shop/{topic} --stack lastmile --yes"));
-        assert_eq!(code, Some(0), "{printed}");
-        printed
+    /// Starts a command that runs beside the test.
+    fn start(&self, line: &str) -> Child {
+        let mut shell = self.shell(line);
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell starts")
+    }
+
+    fn apply(&self, topics: &[&str], is_paused: bool) -> String {
+        let address = self.subscriber.address;
+        let document = |topic: &&str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: shop, topic: {topic}, name: all}}\n\
+                 spec: {{destination: {{url: 'http://{address}/{topic}'}}, paused: {is_paused}}}\n"
+            )
+        };
+        let file = topics.iter().map(document).collect::<Vec<_>>().join("---\n");
+        std::fs::write(self.files.path().join("paused.yaml"), file).expect("a file");
+        self.succeeded("lastmile apply -f paused.yaml --stack lastmile --owner pauses --yes")
     }
 
     /// Ends a pause by the manual's conditional write, as a program without `lastmile` does; returns what doctor prints then.
@@ -142,17 +147,34 @@ impl Paused {
         (0..self.published).map(|number| id(topic, number)).collect()
     }
 
-    /// The dead letters of all three that are in one of these states.
-    fn letters_in(&self, states: &str) -> Vec<Value> {
-        let listed = TOPICS.map(|topic| {
-            let (printed, _) = self.run(&format!(
-                "lastmile deadletters list --stack lastmile --subscription shop/{topic}/all {states} --limit 0 \
-                 --output json 2>/dev/null"
-            ));
-            let letters = serde_json::from_str::<Vec<Value>>(&printed);
-            letters.unwrap_or_else(|error| panic!("{error}: {printed}"))
+    /// The dead letters of a topic whose replay has not ended, or that were not replayed.
+    fn not_ended(&self, topic: &str) -> Vec<Value> {
+        let (printed, _) = self.run(&format!(
+            "lastmile deadletters list --stack lastmile --subscription shop/{topic}/all --state open \
+             --state replaying --limit 0 --output json 2>/dev/null"
+        ));
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
+    }
+
+    /// Ends the pauses while events are published, and returns the commands that this prints.
+    async fn end(&mut self) -> Vec<String> {
+        self.publish().await;
+        let by_apply = self.apply(&[BY_APPLY], false);
+        // The newest event may be stored by now.
+        let is_counted = [SET_ASIDE, SET_ASIDE + 1].into_iter().any(|count| {
+            by_apply.contains(&format!("all has at most {count} dead letters from the pause"))
         });
-        listed.concat()
+        assert!(is_counted, "{by_apply}");
+        self.publish().await;
+        let by_boto3 = self.resume_by_boto3(BY_BOTO3);
+        self.publish().await;
+        let rollback = format!("lastmile rollback shop/{BY_ROLLBACK} --stack lastmile --yes");
+        let by_rollback = self.succeeded(&rollback);
+        vec![
+            shortened(&by_apply, BY_APPLY),
+            shortened(&by_boto3, BY_BOTO3),
+            shortened(&by_rollback, BY_ROLLBACK),
+        ]
     }
 }
 
@@ -160,13 +182,14 @@ fn id(topic: &str, number: usize) -> String {
     format!("{topic}-{number}")
 }
 
-/// The command that replays this subscription in what was printed, with a shorter quiet time, and confirmed.
-fn command(printed: &str, topic: &str) -> String {
-    let begins = format!(
+/// The printed command that replays this subscription, with a shorter quiet time, confirmed, and with a name of its own: the
+/// default one is the time, which may be that of another.
+fn shortened(printed: &str, topic: &str) -> String {
+    let command = format!(
         "lastmile deadletters replay --stack lastmile --subscription shop/{topic}/all --reason Paused {QUIET}"
     );
-    assert!(printed.contains(&begins), "{begins}\nis not in {printed}");
-    format!("{} --yes", begins.replace(QUIET, SHORTER))
+    assert!(printed.contains(&command), "{command}\nis not in {printed}");
+    format!("{} --yes --name {topic}", command.replace(QUIET, SHORTER))
 }
 
 /// Fails unless each of these events has one dead letter, and these say that the subscription is paused.
@@ -194,31 +217,15 @@ fn what_a_pause_set_aside_is_delivered_by_the_printed_command_whatever_ends_the_
             assert_set_aside(&letters, &paused.ids(topic));
             assert_eq!(paused.arrived(topic), BTreeSet::new(), "a pause sends no request");
         }
-
-        paused.publish().await;
-        let printed = paused.apply(BY_APPLY, false);
-        let count = format!("shop/{BY_APPLY}/all has at most 1");
-        assert!(
-            printed.contains(&count) && printed.contains(" dead letters from the pause"),
-            "{printed}"
-        );
-        let mut commands = vec![command(&printed, BY_APPLY)];
-        paused.publish().await;
-        commands.push(command(&paused.resume_by_boto3(BY_BOTO3), BY_BOTO3));
-        paused.publish().await;
-        commands.push(command(&paused.rollback(BY_ROLLBACK), BY_ROLLBACK));
-        let start = |line: &String| {
-            let mut shell = paused.shell(line);
-            shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell starts")
-        };
-        let replays: Vec<_> = commands.iter().map(start).collect();
+        let commands = paused.end().await;
+        let replays: Vec<_> = commands.iter().map(|line| paused.start(line)).collect();
         let deadline = now() + ARRIVAL_LIMIT;
         while TOPICS.iter().any(|topic| paused.arrived(topic).is_empty()) {
             assert!(now() < deadline, "nothing arrives within {ARRIVAL_LIMIT:?}");
             paused.publish().await;
             tokio::time::sleep(BETWEEN_EVENTS).await;
         }
-        for (replay, command) in replays.into_iter().zip(&commands) {
+        for (replay, command) in replays.into_iter().zip(commands) {
             let done = replay.wait_with_output().expect("a replay ends");
             let printed = String::from_utf8_lossy(&done.stderr).into_owned();
             assert_eq!(done.status.code(), Some(0), "{command}: {printed}");
@@ -226,8 +233,7 @@ fn what_a_pause_set_aside_is_delivered_by_the_printed_command_whatever_ends_the_
         }
         for topic in TOPICS {
             assert_eq!(paused.arrived(topic), paused.ids(topic));
+            assert_eq!(paused.not_ended(topic), [Value::Null; 0]);
         }
-        let open = paused.letters_in("--state open --state replaying");
-        assert!(open.is_empty(), "{open:#?}");
     });
 }

@@ -39,7 +39,7 @@ struct Progress {
     jobs: u64,
 }
 
-/// What follows a round.
+/// The decision after a round.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Round,
@@ -208,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(progress.after(now_ms, None, in_queue), next, "{now_ms} {in_queue}");
         }
-        // What comes late is sent, and the time begins again.
+        // A late dead letter is sent, and the time begins again.
         assert_eq!(progress.after(QUIET_AT_MS + 1, Some(false), 0), Next::Round);
         assert_eq!(progress.after(QUIET_AT_MS + 2, None, 0), Next::Round);
         assert_eq!(progress.jobs, 2);
