@@ -36,7 +36,17 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
 /// # Errors
 /// When it does not; names the command that starts it.
 pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
-    let client = Client::new(&with_limits(clients_for(queue).await));
+    reach_with(clients_for(queue).await, queue).await
+}
+
+/// A client for a queue of a stack, after the same check. It has the credentials of the environment, also where an
+/// emulated AWS on this machine has the stack.
+pub(crate) async fn reach_of_stack(queue: &Url) -> anyhow::Result<Client> {
+    reach_with(stack::aws().await, queue).await
+}
+
+async fn reach_with(config: SdkConfig, queue: &Url) -> anyhow::Result<Client> {
+    let client = Client::new(&with_limits(config));
     let ask = client.get_queue_attributes().queue_url(queue.as_str());
     let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;
     let Err(error) = answer else { return Ok(client) };

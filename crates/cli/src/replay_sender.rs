@@ -119,7 +119,7 @@ impl ReplayQueues {
     pub(crate) fn describe(&self, target: &ReplayTarget, queue: Option<&Url>) -> String {
         let through = match (queue, &self.stack) {
             (None, _) => return target.shown(),
-            (Some(queue), Some(stack)) if stack.own_queues().any(|own| own == queue.as_str()) => {
+            (Some(queue), Some(stack)) if stack.owns(queue) => {
                 format!("the stack {}, queue {queue}", stack.name)
             }
             (Some(queue), _) if is_here(queue) => {
@@ -178,8 +178,11 @@ impl ReplayQueues {
             ReplayTarget::Subscription => None,
         };
         let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
-        let sender = ReplaySender::to_queue(queue::reach(&queue).await?, &queue, topic);
-        Ok((sender, Some(queue)))
+        let client = match self.stack.as_ref().is_some_and(|stack| stack.owns(&queue)) {
+            true => queue::reach_of_stack(&queue).await?,
+            false => queue::reach(&queue).await?,
+        };
+        Ok((ReplaySender::to_queue(client, &queue, topic), Some(queue)))
     }
 }
 

@@ -18,6 +18,7 @@ use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
 use futures::future::OptionFuture;
 use local::http_client::http_client;
+use url::Url;
 
 use crate::advice::aws_error;
 use crate::queues::{self, QUEUES, Share};
@@ -67,10 +68,10 @@ impl Stack {
         Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
     }
 
-    /// About how many messages the retry queue holds, of all subscriptions: SQS counts messages, it
-    /// cannot filter them.
-    pub(crate) async fn retries_waiting(&self) -> anyhow::Result<u64> {
-        let url = self.output("RetryQueueUrl")?;
+    /// About how many messages the queue with this output holds, of all subscriptions: SQS counts
+    /// messages, it cannot filter them.
+    pub(crate) async fn messages_in(&self, output: &str) -> anyhow::Result<u64> {
+        let url = self.output(output)?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
         let counts = [
             QueueAttributeName::ApproximateNumberOfMessages,
@@ -79,7 +80,8 @@ impl Stack {
         ];
         let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
         let answer = answer.map_err(|error| aws_error(&error));
-        let answer = answer.with_context(|| format!("the retry queue {url} cannot be reached"))?;
+        let answer =
+            answer.with_context(|| format!("the messages of the queue {url} cannot be counted"))?;
         let counted = answer.attributes.unwrap_or_default();
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
     }
@@ -131,6 +133,11 @@ impl Stack {
     /// The URLs of its own queues.
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
         QUEUES.iter().filter_map(|queue| self.outputs.get(&queue.output())).map(String::as_str)
+    }
+
+    /// True for one of its own queues.
+    pub(crate) fn owns(&self, queue: &Url) -> bool {
+        self.own_queues().any(|own| own == queue.as_str())
     }
 
     /// Its region, from its ARN.

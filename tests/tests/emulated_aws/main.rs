@@ -17,6 +17,7 @@ mod ingress;
 mod neighbours;
 mod notify;
 mod observability;
+mod paused;
 mod permissions;
 mod processes;
 mod publishers;

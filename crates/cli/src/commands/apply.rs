@@ -90,7 +90,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let removes = show(&plan, [&before, &after], owner)?;
     if let (true, Some(stack)) = (removes, &stack) {
-        let waiting = stack.retries_waiting().await?;
+        let waiting = stack.messages_in("RetryQueueUrl").await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
     }
     let sets = arguments.public_keys.compare([&before, &after], &reading.catalogue).await?;

@@ -1,7 +1,7 @@
 //! Dead letters replayed: what arrives, and where; and a last-resort queue moved into the container.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use adapters::machine::Machine;
@@ -149,7 +149,12 @@ fn stack_with(aws: &LocalAws) -> String {
         let url = aws.queue_url(queue);
         format!("<member><OutputKey>{name}</OutputKey><OutputValue>{url}</OutputValue></member>")
     };
-    let outputs = [("EventsQueueUrl", "events"), ("RetryQueueUrl", "retry")].map(output);
+    let outputs = [
+        ("EventsQueueUrl", "events"),
+        ("RetryQueueUrl", "retry"),
+        ("DeadLetterQueueUrl", "dead-letter"),
+    ];
+    let outputs = outputs.map(output);
     format!(
         "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
          <Outputs>{}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>",
@@ -157,16 +162,21 @@ fn stack_with(aws: &LocalAws) -> String {
     )
 }
 
+/// A replay in the stack that this address describes, whose queues the local AWS has.
+fn replay_of(container: &TestContainer, aws: &LocalAws, endpoint: &str, more: &[&str]) -> Command {
+    let mut command = container.command(&[&["replay", "--yes", "--stack", "live"], more].concat());
+    command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint).env("AWS_REGION", "eu-west-1");
+    command.env("AWS_ENDPOINT_URL_SQS", aws.endpoint());
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    command
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_stack_the_fan_out_queue_takes_deliveries_and_the_events_queue_events() {
     let (container, aws, sqs, _data) = start().await;
     let endpoint = cloud_formation("200 OK", stack_with(&aws));
     let replay = |more: &[&str]| {
-        let arguments = [&["replay", "--yes", "--stack", "live"], more].concat();
-        let mut command = container.command(&arguments);
-        command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &endpoint).env("AWS_REGION", "eu-west-1");
-        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
-        let done = command.output().expect("the program runs");
+        let done = replay_of(&container, &aws, &endpoint, more).output().expect("the program runs");
         assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     };
     replay(&["order-5"]);
@@ -309,6 +319,30 @@ async fn a_replay_until_it_is_quiet_also_sends_what_comes_later() {
     );
     received.extend(receive(&sqs, &queue).await);
     assert_eq!(received.len(), 6);
+    aws.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_stack() {
+    let (container, aws, sqs, _data) = start().await;
+    let queue = aws.queue_url("dead-letter");
+    let send = sqs.send_message().queue_url(&queue).message_body("late");
+    send.send().await.expect("it is sent");
+    let endpoint = cloud_formation("200 OK", stack_with(&aws));
+    let mut job = replay_of(&container, &aws, &endpoint, &["--name", "q", "--until-quiet", "1s"]);
+    let mut job = job.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(job.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let waits = said.find(|line| line.contains("dead-letter queue")).expect("it waits");
+    assert!(waits.contains("about 1 message,") && waits.contains("at most 1 h"), "{waits}");
+    // As deadletter does: the message is deleted when its dead letter is stored.
+    let late = receive(&sqs, &queue).await.remove(0);
+    container.write(&[sample_letters::sample(7, (20, 9), "").blob()]);
+    let receipt = late.receipt_handle().expect("a receipt");
+    sqs.delete_message().queue_url(&queue).receipt_handle(receipt).send().await.expect("deleted");
+    let rest = said.collect::<Vec<_>>().join("\n");
+    assert_eq!(job.wait().expect("it ends").code(), Some(0), "{rest}");
+    assert!(rest.contains("no dead letter has come for 1 s; 2 jobs sent what there was"), "{rest}");
+    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 6);
     aws.stop().await;
 }
 

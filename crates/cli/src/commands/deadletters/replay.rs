@@ -78,7 +78,7 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
     /// Repeat until no dead letter has come for this long, as in 12m: functions know of a pause for some minutes after
-    /// its end
+    /// its end. With --stack, wait for an empty dead-letter queue too
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
 }

@@ -1,8 +1,9 @@
-//! Replays in rounds, until no dead letter has come for a time.
+//! Replays in rounds, until no dead letter has come for a time and the stack's dead-letter queue is empty.
 //!
 //! Separate from [`super::replay`], which is one round. Processes know of a pause for a few minutes after it has ended,
-//! and make dead letters until then.
+//! and make dead letters until then. A crash, a throttle or a refusal of storage keeps a dead letter in its queue for longer.
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
@@ -11,21 +12,49 @@ use deadletters::DeadLetters;
 use deadletters::replay::job_name;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
-use delivery::time::duration::SECOND_MS;
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
 use super::new_letters::NewLetters;
 use super::replay::{Arguments, Round, round};
 use crate::interrupt;
 use crate::output::note;
+use crate::stack::Stack;
 use crate::text;
 
 /// The longest time between two rounds: each lists the container.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
+/// The longest wait for an empty queue: dead letters of other subscriptions may always be in it.
+const QUEUE_WAIT_MAX_MS: u64 = HOUR_MS;
+
+const ALL_RETURN: &str = "the replayed deliveries become dead letters again: their destination fails or is disabled, \
+                          or their subscription is still paused";
+
+/// The rounds so far.
+#[derive(Debug)]
+struct Progress {
+    quiet_ms: u64,
+    /// When the last dead letter was sent, and when the last that had not been sent before.
+    last_ms: u64,
+    last_new_ms: u64,
+    jobs: u64,
+}
+
+/// The decision after a round.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Round,
+    /// Another round, since dead letters may be in the queue.
+    RoundForQueue,
+    End,
+    QueueStaysFull,
+    /// The replayed deliveries become dead letters again and again.
+    AllReturn,
+}
 
 /// Replays until nothing has come for this long.
 ///
 /// # Errors
-/// An error of a round, and dead letters that return again and again.
+/// An error of a round, dead letters that return again and again, and a queue that does not become empty.
 pub(super) async fn run(
     letters: DeadLetters,
     arguments: Arguments,
@@ -33,41 +62,33 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let name = arguments.name.clone().unwrap_or_else(|| job_name(Machine.now_ms()));
     let between_ms = (quiet_ms / 4).clamp(SECOND_MS, BETWEEN_ROUNDS_MAX_MS);
-    let begun_ms = Machine.now_ms();
-    // When the last dead letter was sent, and when the last that had not been sent before.
-    let (mut last_ms, mut last_new_ms, mut jobs) = (begun_ms, begun_ms, 0_u64);
+    let stack = Stack::optional(arguments.container.stack()).await?;
+    let mut progress = Progress::new(Machine.now_ms(), quiet_ms);
     let filter = arguments.filter.clone().filter()?;
     let mut new_letters = NewLetters::after_now(letters.clone(), filter, None).await?;
+    let mut in_queue = messages(stack.as_ref()).await?;
     // The first round reads all that match, each other one only what is new.
     let mut new: Option<Vec<StoredDeadLetter>> = None;
+    let mut is_told = false;
     loop {
-        let mut of_round = arguments.clone();
-        of_round.yes |= jobs > 0;
-        of_round.name = Some(format!("{name}-{}", jobs + 1));
-        let round = match new.as_deref() {
-            Some([]) => Round::Nothing(ExitCode::SUCCESS),
-            new => round(letters.clone(), of_round, new).await?,
+        let job = format!("{name}-{}", progress.jobs + 1);
+        let is_confirmed = progress.jobs > 0;
+        let sent = match send(&letters, &arguments, job, is_confirmed, new.as_deref()).await? {
+            ControlFlow::Continue(sent) => sent,
+            ControlFlow::Break(code) => return Ok(code),
         };
-        let sent = match round {
-            Round::Nothing(..) => None,
-            Round::Declined => return Ok(ExitCode::FAILURE),
-            Round::Sent { is_done: false, .. } => return Ok(ExitCode::from(super::FAILED)),
-            Round::Sent { are_all_back, .. } => Some(are_all_back),
+        let next = progress.after(Machine.now_ms(), sent, in_queue);
+        let waits = match next {
+            Next::Round => false,
+            Next::RoundForQueue => true,
+            Next::End => break,
+            Next::QueueStaysFull => bail!(stays_full(in_queue)),
+            Next::AllReturn => bail!(ALL_RETURN),
         };
-        let now_ms = Machine.now_ms();
-        match sent {
-            None if now_ms.saturating_sub(last_ms) >= quiet_ms => break,
-            None => {}
-            Some(true) if now_ms.saturating_sub(last_new_ms) >= quiet_ms => bail!(
-                "the replayed deliveries become dead letters again: their destination fails or is disabled, or their \
-                 subscription is still paused"
-            ),
-            Some(are_all_back) => {
-                last_ms = now_ms;
-                last_new_ms = if are_all_back { last_new_ms } else { now_ms };
-                jobs += 1;
-            }
+        if waits && !is_told {
+            note(waits_for_queue(quiet_ms, in_queue));
         }
+        is_told = waits;
         tokio::select! {
             () = Machine.sleep(between_ms) => {}
             _ = interrupt::requested() => {
@@ -75,9 +96,130 @@ pub(super) async fn run(
                 return Ok(ExitCode::from(super::FAILED));
             }
         }
+        // In this order: a message leaves the queue after its dead letter is stored.
+        in_queue = messages(stack.as_ref()).await?;
         new = Some(new_letters.next().await?);
     }
-    let (quiet, jobs) = (text::duration(quiet_ms), text::counted(jobs, "job"));
+    let (quiet, jobs) = (text::duration(quiet_ms), text::counted(progress.jobs, "job"));
     note(format_args!("no dead letter has come for {quiet}; {jobs} sent what there was"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sends a round, all that match or these new ones. Returns the exit code if it ends the command, else what
+/// [`Progress::after`] expects.
+async fn send(
+    letters: &DeadLetters,
+    arguments: &Arguments,
+    job: String,
+    is_confirmed: bool,
+    new: Option<&[StoredDeadLetter]>,
+) -> anyhow::Result<ControlFlow<ExitCode, Option<bool>>> {
+    let mut of_round = arguments.clone();
+    of_round.yes |= is_confirmed;
+    of_round.name = Some(job);
+    let round = match new {
+        Some([]) => Round::Nothing(ExitCode::SUCCESS),
+        new => round(letters.clone(), of_round, new).await?,
+    };
+    Ok(match round {
+        Round::Nothing(..) => ControlFlow::Continue(None),
+        Round::Declined => ControlFlow::Break(ExitCode::FAILURE),
+        Round::Sent { is_done: false, .. } => ControlFlow::Break(ExitCode::from(super::FAILED)),
+        Round::Sent { are_all_back, .. } => ControlFlow::Continue(Some(are_all_back)),
+    })
+}
+
+/// About how many messages may be dead letters that are not stored yet; none without a stack.
+async fn messages(stack: Option<&Stack>) -> anyhow::Result<u64> {
+    match stack {
+        Some(stack) => stack.messages_in("DeadLetterQueueUrl").await,
+        None => Ok(0),
+    }
+}
+
+impl Progress {
+    fn new(now_ms: u64, quiet_ms: u64) -> Self {
+        Self { quiet_ms, last_ms: now_ms, last_new_ms: now_ms, jobs: 0 }
+    }
+
+    /// Notes a round, and decides what follows. `sent` is `None` if there was nothing to send, and otherwise whether
+    /// all of it was sent before.
+    fn after(&mut self, now_ms: u64, sent: Option<bool>, in_queue: u64) -> Next {
+        let quiet_ms = self.quiet_ms;
+        let is_quiet_since = |since_ms: u64| now_ms.saturating_sub(since_ms) >= quiet_ms;
+        let give_up_ms = self.last_ms.saturating_add(quiet_ms).saturating_add(QUEUE_WAIT_MAX_MS);
+        match sent {
+            None if !is_quiet_since(self.last_ms) => Next::Round,
+            None if in_queue == 0 => Next::End,
+            None if now_ms >= give_up_ms => Next::QueueStaysFull,
+            None => Next::RoundForQueue,
+            Some(true) if is_quiet_since(self.last_new_ms) => Next::AllReturn,
+            Some(are_all_back) => {
+                self.last_ms = now_ms;
+                self.last_new_ms = if are_all_back { self.last_new_ms } else { now_ms };
+                self.jobs += 1;
+                Next::Round
+            }
+        }
+    }
+}
+
+fn waits_for_queue(quiet_ms: u64, in_queue: u64) -> String {
+    format!(
+        "no dead letter has come for {}, but the stack's dead-letter queue has about {}, which may be some; waiting at \
+         most {} until it is empty",
+        text::duration(quiet_ms),
+        text::counted(in_queue, "message"),
+        text::duration(QUEUE_WAIT_MAX_MS)
+    )
+}
+
+fn stays_full(in_queue: u64) -> String {
+    format!(
+        "the stack's dead-letter queue still has about {} after {}: they may be dead letters to replay. Run the command \
+         again when the queue is empty",
+        text::counted(in_queue, "message"),
+        text::duration(QUEUE_WAIT_MAX_MS)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::time::duration::MINUTE_MS;
+
+    use super::*;
+
+    const QUIET_MS: u64 = 12 * MINUTE_MS;
+    const NOW_MS: u64 = HOUR_MS;
+    const QUIET_AT_MS: u64 = NOW_MS + QUIET_MS;
+
+    #[test]
+    fn the_rounds_end_when_nothing_has_come_for_the_time_and_the_queue_is_empty() {
+        let mut progress = Progress::new(0, QUIET_MS);
+        assert_eq!(progress.after(NOW_MS, Some(false), 3), Next::Round);
+        for (now_ms, in_queue, next) in [
+            (QUIET_AT_MS - 1, 0, Next::Round),
+            (QUIET_AT_MS - 1, 3, Next::Round),
+            (QUIET_AT_MS, 0, Next::End),
+            (QUIET_AT_MS, 1, Next::RoundForQueue),
+            (QUIET_AT_MS + QUEUE_WAIT_MAX_MS - 1, 1, Next::RoundForQueue),
+            (QUIET_AT_MS + QUEUE_WAIT_MAX_MS, 1, Next::QueueStaysFull),
+            (QUIET_AT_MS + QUEUE_WAIT_MAX_MS, 0, Next::End),
+        ] {
+            assert_eq!(progress.after(now_ms, None, in_queue), next, "{now_ms} {in_queue}");
+        }
+        // A late dead letter is sent, and the time begins again.
+        assert_eq!(progress.after(QUIET_AT_MS + 1, Some(false), 0), Next::Round);
+        assert_eq!(progress.after(QUIET_AT_MS + 2, None, 0), Next::Round);
+        assert_eq!(progress.jobs, 2);
+    }
+
+    #[test]
+    fn replays_that_return_for_the_time_end_the_rounds_with_an_error() {
+        let mut progress = Progress::new(NOW_MS, QUIET_MS);
+        assert_eq!(progress.after(QUIET_AT_MS - 1, Some(true), 0), Next::Round);
+        assert_eq!(progress.after(QUIET_AT_MS, Some(false), 0), Next::Round);
+        assert_eq!(progress.after(QUIET_AT_MS + QUIET_MS - 1, Some(true), 0), Next::Round);
+        assert_eq!(progress.after(QUIET_AT_MS + QUIET_MS, Some(true), 0), Next::AllReturn);
+    }
 }
