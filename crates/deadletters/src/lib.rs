@@ -10,7 +10,7 @@
 //! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk;
 //! - `elsewhere` finds alternatives for a search that found nothing.
 //!
-//! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`.
+//! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -36,6 +36,7 @@ mod listed;
 mod rate;
 mod reading;
 mod reads;
+mod recorded;
 pub mod replay;
 mod replayed;
 #[cfg(test)]

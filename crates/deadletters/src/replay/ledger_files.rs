@@ -18,10 +18,11 @@ use crate::container::LEDGER_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    self, CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry,
-    PlannedReplay, ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries,
+    CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry, PlannedReplay,
+    ReplayCounts, ReplayRecord, ReplayState, is_job_name, keep_latest, read_done, read_entries,
     read_plan, write_done,
 };
+use crate::recorded::recorded_ms;
 
 pub use crate::replayed::{Replayed, UnreadableLedger};
 
@@ -78,23 +79,15 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn replayed(&self, ids: Option<&[Uuid]>) -> anyhow::Result<Replayed> {
-        let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
-        let is_wanted =
-            |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
-        let mut replayed = Replayed::default();
-        if ids.is_some_and(<[Uuid]>::is_empty) {
-            return Ok(replayed);
-        }
-        let (ledgers, unreadable) = self.ledgers_of_jobs(&is_wanted).await?;
-        replayed.unreadable = unreadable;
-        for ledger in ledgers {
-            let of_job = ledger.planned.iter().map(|letter| (*letter, ledger.header.job.clone()));
-            replayed.planned.extend(of_job);
-            for record in ledger.records().filter(|record| is_wanted(&record.entry.letter)) {
-                ledger::keep_latest(&mut replayed.records, record);
-            }
-        }
-        Ok(replayed)
+        let (mut records, mut planned) = (HashMap::new(), HashMap::new());
+        let unreadable = self
+            .each_ledger(ids, |ledger| {
+                let of_job = |letter: &Uuid| (*letter, ledger.header.job.clone());
+                planned.extend(ledger.planned.iter().map(of_job));
+                ledger.records().for_each(|record| keep_latest(&mut records, record));
+            })
+            .await?;
+        Ok(Replayed { records, planned, unreadable })
     }
 
     /// Every replay of these dead letters, the oldest job first; beside them the ledgers that may know of more.
@@ -105,38 +98,57 @@ impl DeadLetters {
         &self,
         ids: &[Uuid],
     ) -> anyhow::Result<(Vec<ReplayRecord>, Vec<UnreadableLedger>)> {
-        let wanted: HashSet<Uuid> = ids.iter().copied().collect();
-        if wanted.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let (ledgers, unreadable) = self.ledgers_of_jobs(|letter| wanted.contains(letter)).await?;
         let mut records = Vec::new();
-        for ledger in ledgers {
-            let mut of_job = HashMap::new();
-            let of_wanted = ledger.records().filter(|it| wanted.contains(&it.entry.letter));
-            of_wanted.for_each(|record| ledger::keep_latest(&mut of_job, record));
-            records.extend(of_job.into_values());
-        }
+        let unreadable = self
+            .each_ledger(Some(ids), |ledger| {
+                let mut of_job = HashMap::new();
+                ledger.records().for_each(|record| keep_latest(&mut of_job, record));
+                records.extend(of_job.into_values());
+            })
+            .await?;
         records.sort_by(|a, b| (&a.job, a.entry.letter).cmp(&(&b.job, b.entry.letter)));
         Ok((records, unreadable))
     }
 
-    /// The ledgers of all jobs, and those that cannot be read. See [`Self::ledger_of`].
-    async fn ledgers_of_jobs(
+    /// Every replay job.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn jobs(&self) -> anyhow::Result<Jobs> {
+        let mut summaries = Vec::new();
+        let unreadable = self.each_ledger(None, |ledger| summaries.push(ledger.summary())).await?;
+        summaries.sort_by_key(|job| recorded_ms(&job.header.at));
+        Ok(Jobs { summaries, unreadable })
+    }
+
+    /// Calls `visit` with the ledger of each job, which has only the entries of these dead letters, or all. Returns the
+    /// ledgers that cannot be read. See [`Self::ledger_of`].
+    async fn each_ledger(
         &self,
-        is_wanted: impl Fn(&Uuid) -> bool,
-    ) -> anyhow::Result<(Vec<JobLedger>, Vec<UnreadableLedger>)> {
+        ids: Option<&[Uuid]>,
+        mut visit: impl FnMut(JobLedger),
+    ) -> anyhow::Result<Vec<UnreadableLedger>> {
+        let mut unreadable = Vec::new();
+        if ids.is_some_and(<[Uuid]>::is_empty) {
+            return Ok(unreadable);
+        }
+        let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
+        let is_wanted =
+            |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
         let names = self.job_names().await?;
-        let reads = names.iter().map(|job| self.ledger_of(job, &is_wanted));
+        let reads = names.iter().map(|job| self.ledger_of(job, is_wanted));
         let mut reads = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
-        let (mut ledgers, mut unreadable) = (Vec::new(), Vec::new());
         while let Some(ledger) = reads.next().await {
             match ledger {
-                Ok(ledger) => ledgers.extend(ledger),
+                Ok(Some(mut ledger)) => {
+                    ledger.entries.retain(|entry| is_wanted(&entry.letter));
+                    visit(ledger);
+                }
+                Ok(None) => {}
                 Err(error) => unreadable.push(error.downcast()?),
             }
         }
-        Ok((ledgers, unreadable))
+        Ok(unreadable)
     }
 
     /// The ledger of a job with the ends so far; of a job that is not done with the chunks that have a dead letter
@@ -189,18 +201,6 @@ impl DeadLetters {
             }
         }
         Ok(JobLedger { header, entries, planned })
-    }
-
-    /// Every replay job.
-    ///
-    /// # Errors
-    /// When the container cannot be read.
-    pub async fn jobs(&self) -> anyhow::Result<Jobs> {
-        let (ledgers, unreadable) = self.ledgers_of_jobs(|_| true).await?;
-        let summaries = ledgers.into_iter().map(JobLedger::summary).collect();
-        let mut jobs = Jobs { summaries, unreadable };
-        jobs.summaries.sort_by(|a, b| a.header.at.cmp(&b.header.at));
-        Ok(jobs)
     }
 
     /// The names of all jobs.
