@@ -7,7 +7,7 @@
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
 //! - [`replay`] sends them again and keeps its [`ledger`] beside them;
 //! - [`dismissed`] stores dismissals, and [`state`] tells the state of each dead letter;
-//! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk;
+//! - [`letter_cache`] keeps in memory what was read, and `disk_cache` on disk;
 //! - `elsewhere` finds alternatives for a search that found nothing.
 //!
 //! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
@@ -18,9 +18,11 @@
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
+mod cache_line;
 pub mod cause;
 pub mod container;
 mod dead_letters;
+mod disk_cache;
 mod dismissal;
 pub mod dismissed;
 mod elsewhere;
@@ -44,7 +46,6 @@ mod samples;
 pub mod state;
 pub mod stats;
 mod summary;
-mod summary_cache;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, ListedTotal};

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use adapters::machine::Machine;
-use adapters::storage::ListRequest;
+use adapters::storage::{Fetched, ListRequest};
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
@@ -28,6 +28,9 @@ pub use crate::replayed::{Replayed, UnreadableLedger};
 
 /// Ledgers that are read at a time.
 const JOBS_AT_ONCE: usize = 8;
+
+/// The content of `done.ndjson`.
+type DoneLedger = (JobHeader, Vec<LedgerEntry>);
 
 /// A job as its ledger has it.
 struct JobLedger {
@@ -158,8 +161,7 @@ impl DeadLetters {
         job: &str,
         is_wanted: impl Fn(&Uuid) -> bool,
     ) -> anyhow::Result<Option<JobLedger>> {
-        let done = self.ledger_file(job, "done", |bytes| of_job(job, read_done(bytes)?)).await?;
-        if let Some((header, entries)) = done {
+        if let Some((header, entries)) = self.done_of(job).await? {
             let ledger = JobLedger { header, entries, planned: Vec::new() };
             return self.with_ends(ledger, true).await.map(Some);
         }
@@ -172,6 +174,33 @@ impl DeadLetters {
         let entries = chunks.into_values().flatten().collect();
         let planned = plan.iter().map(|planned| planned.letter).collect();
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
+    }
+
+    /// What a job that is over has written. If it is in the cache and unchanged, its content is not sent again.
+    ///
+    /// # Errors
+    /// [`UnreadableLedger`]; or when the container cannot be read.
+    async fn done_of(&self, job: &str) -> anyhow::Result<Option<DoneLedger>> {
+        let (key, cache) = (self.ledger_key(job, "done"), self.cache.as_ref());
+        let known = cache.and_then(|cache| {
+            let etag = cache.etag(&key)?;
+            Some((cache.get(&key, &etag)?, etag))
+        });
+        let known_etag = known.as_ref().map(|(_, etag)| etag.as_str());
+        let fetched = self.container.fetch_at_most(LEDGER_MAX_BYTES, &key, known_etag).await?;
+        let unreadable = |problem| self.unreadable_file(job, "done", problem);
+        match fetched.map_err(|too_large| unreadable(too_large.to_string()))? {
+            Fetched::Missing => Ok(None),
+            Fetched::Unchanged => Ok(known.map(|(done, _)| done)),
+            Fetched::Changed { bytes, etag, .. } => {
+                let done = read_done(&bytes).and_then(|done| of_job(job, done));
+                let done = done.map_err(unreadable)?;
+                if let Some(cache) = cache {
+                    cache.put(&key, &etag, &done);
+                }
+                Ok(Some(done))
+            }
+        }
     }
 
     /// The ledger with the ends that were recorded. Once all are known, they are written into the file of a job
@@ -265,14 +294,14 @@ impl DeadLetters {
     ) -> anyhow::Result<Option<T>> {
         let bytes =
             self.container.get_at_most(LEDGER_MAX_BYTES, &self.ledger_key(job, file)).await?;
-        let unreadable = |problem| UnreadableLedger {
-            job: job.to_owned(),
-            folder: format!("{}{job}", self.ledgers()),
-            file: format!("{file}.ndjson"),
-            problem,
-        };
+        let unreadable = |problem| self.unreadable_file(job, file, problem);
         let bytes = bytes.map_err(|too_large| unreadable(too_large.to_string()))?;
         Ok(bytes.map(|bytes| read(&bytes).map_err(unreadable)).transpose()?)
+    }
+
+    fn unreadable_file(&self, job: &str, file: &str, problem: String) -> UnreadableLedger {
+        let (folder, file) = (format!("{}{job}", self.ledgers()), format!("{file}.ndjson"));
+        UnreadableLedger { job: job.to_owned(), folder, file, problem }
     }
 
     /// The key of a file in the ledger of a job: `plan`, `done`, or the number of a chunk.
@@ -283,5 +312,43 @@ impl DeadLetters {
     /// The folder of all ledgers.
     fn ledgers(&self) -> String {
         format!("{}{LEDGER_FOLDER}/", self.container.root())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::container::DeadLetterContainer;
+    use crate::ledger::write_entries;
+    use crate::samples::entry;
+
+    #[tokio::test]
+    async fn the_ledger_of_a_job_that_is_over_is_sent_again_only_if_it_has_changed() {
+        let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().join("_replays/j/done.ndjson");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let header =
+            r#"{"v":1,"job":"j","at":"2026-11-20T07:00:00Z","to":"topic a/b","letters":1}"#;
+        let text = format!("{header}\n").into_bytes();
+        let done = [text, write_entries([&entry(1, ReplayState::Sent)])].concat();
+        std::fs::write(&path, &done).unwrap();
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let replayed = || async {
+            let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+            let letters = DeadLetters::new(container).with_cache_in(caches.path());
+            letters.replayed(None).await.unwrap()
+        };
+        let first = replayed().await;
+        assert!(first.get(&Uuid::from_u128(1)).is_some());
+        // Nobody can read it now, and its ETag is the same.
+        std::fs::write(&path, vec![b' '; done.len()]).unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        let again = replayed().await;
+        assert_eq!((&again.records, again.unreadable.len()), (&first.records, 0));
+        std::fs::write(&path, "{}").unwrap();
+        let changed = replayed().await;
+        assert_eq!((changed.records.len(), changed.unreadable.len()), (0, 1));
     }
 }
