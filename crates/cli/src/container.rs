@@ -5,7 +5,7 @@ use deadletters::container::DeadLetterContainer;
 
 use crate::files::usage_error;
 use crate::stack::Stack;
-use crate::{store, summary_cache};
+use crate::{cache_folder, store};
 
 /// The dead letters in a container: s3://BUCKET[/PREFIX], or a folder.
 ///
@@ -17,7 +17,7 @@ pub(crate) async fn at(address: &str) -> anyhow::Result<DeadLetters> {
         return Ok(DeadLetters::new(folder.map_err(|error| usage_error(error.to_string()))?));
     };
     let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
-    let cache = summary_cache::folder(|name| std::env::var_os(name))?;
+    let cache = cache_folder::folder(|name| std::env::var_os(name))?;
     let letters = DeadLetters::new(DeadLetterContainer::bucket(store::client().await, bucket));
     Ok(match cache {
         Some(folder) => letters.with_cache_in(&folder),

@@ -17,6 +17,7 @@
 mod advice;
 mod arn;
 mod attempts;
+mod cache_folder;
 mod change_record;
 mod command_line;
 mod commands;
@@ -60,7 +61,6 @@ mod shown_exchange;
 mod stack;
 mod store;
 mod styled;
-mod summary_cache;
 mod text;
 mod this_machine;
 mod topic_news;

@@ -143,10 +143,26 @@ impl DeadLetterContainer {
         max_bytes: u64,
         key: &str,
     ) -> anyhow::Result<Result<Option<Vec<u8>>, TooLarge>> {
-        match self.counted(1).get_at_most(max_bytes, key, None).await {
-            Ok(Fetched::Changed { bytes, .. }) => Ok(Ok(Some(bytes))),
+        let fetched = self.fetch_at_most(max_bytes, key, None).await?;
+        Ok(fetched.map(|fetched| match fetched {
+            Fetched::Changed { bytes, .. } => Some(bytes),
             // Only a read with an ETag can find a blob unchanged.
-            Ok(Fetched::Missing | Fetched::Unchanged) => Ok(Ok(None)),
+            Fetched::Missing | Fetched::Unchanged => None,
+        }))
+    }
+
+    /// A blob that has at most so many bytes, unless it still has this ETag; or its size.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) async fn fetch_at_most(
+        &self,
+        max_bytes: u64,
+        key: &str,
+        known_etag: Option<&str>,
+    ) -> anyhow::Result<Result<Fetched, TooLarge>> {
+        match self.counted(1).get_at_most(max_bytes, key, known_etag).await {
+            Ok(fetched) => Ok(Ok(fetched)),
             Err(StorageError::TooLarge { bytes, max_bytes }) => {
                 Ok(Err(TooLarge { bytes, max_bytes }))
             }

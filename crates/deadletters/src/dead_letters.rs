@@ -16,12 +16,12 @@ use uuid::Uuid;
 
 use crate::cause::{Cause, Causes};
 use crate::container::DeadLetterContainer;
+use crate::disk_cache::DiskCache;
 use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::key::hour_of_key;
 use crate::reads::{Content, READ_PERMITS, ReadObserver, UnreadableBlobs};
 use crate::stats::Stats;
-use crate::summary_cache::SummaryCache;
 use crate::walk::{ReadAhead, Walk};
 
 /// Blobs that are read at a time.
@@ -38,7 +38,7 @@ pub struct DeadLetters {
     pub(crate) unreadable: Arc<Mutex<UnreadableBlobs>>,
     /// Limits the bytes of the reads under way.
     pub(crate) memory: Arc<Semaphore>,
-    pub(crate) cache: Option<Arc<SummaryCache>>,
+    pub(crate) cache: Option<Arc<DiskCache>>,
     pub(crate) observer: Option<ReadObserver>,
 }
 
@@ -59,10 +59,10 @@ impl DeadLetters {
         Self { container, unreadable: Arc::default(), memory, cache: None, observer: None }
     }
 
-    /// Caches summaries in this folder.
+    /// Caches what is read in this folder.
     #[must_use]
     pub fn with_cache_in(self, folder: &Path) -> Self {
-        let cache = SummaryCache::new(folder, &self.container.name);
+        let cache = DiskCache::new(folder, &self.container.name);
         Self { cache: Some(Arc::new(cache)), ..self }
     }
 

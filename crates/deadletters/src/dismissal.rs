@@ -5,11 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::cause::CauseId;
+use crate::recorded::recorded_ms;
 
 /// The version that is written.
 const VERSION: u32 = 1;
@@ -83,10 +83,10 @@ impl Dismissals {
     pub fn new(all: impl IntoIterator<Item = Dismissal>) -> Self {
         let mut newest: HashMap<Uuid, Arc<Dismissal>> = HashMap::new();
         for dismissal in all.into_iter().map(Arc::new) {
+            let at_ms = recorded_ms(&dismissal.at);
             for letter in &dismissal.letters {
                 let known = newest.get(letter);
-                // Times in UTC with equally many digits sort as text.
-                if known.is_none_or(|known| known.at <= dismissal.at) {
+                if known.is_none_or(|known| recorded_ms(&known.at) <= at_ms) {
                     newest.insert(*letter, Arc::clone(&dismissal));
                 }
             }
@@ -111,7 +111,7 @@ impl Dismissals {
         let cause = cause.to_string();
         let of_cause =
             self.newest.values().filter(|of| !of.is_taken_back && of.causes.contains(&cause));
-        of_cause.filter_map(|dismissal| moment::parse(&dismissal.at)).max()
+        of_cause.map(|dismissal| recorded_ms(&dismissal.at)).max()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The names end like those of a ledger: what ends in `.json` is a dead letter, for notifications and policies.
 
-use adapters::storage::ListRequest;
+use adapters::storage::{Entry, ListRequest};
 use anyhow::Context as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::{Uuid, uuid};
@@ -38,12 +38,7 @@ impl DeadLetters {
     pub async fn dismissals(&self) -> anyhow::Result<Dismissals> {
         let request = ListRequest { prefix: self.dismissals_folder(), ..ListRequest::default() };
         let page = self.container.pages(request).await?;
-        let keys = page.entries.into_iter().map(|entry| entry.key);
-        let reads = keys.map(|key| async move {
-            // One that is too large cannot be read either.
-            let bytes = self.container.get_at_most(BLOB_MAX_BYTES, &key).await?;
-            anyhow::Ok(bytes.ok().flatten().and_then(|bytes| read_dismissal(&bytes)).ok_or(key))
-        });
+        let reads = page.entries.into_iter().map(|entry| self.dismissal_in(entry));
         let reads = stream::iter(reads).buffered(READS_AT_ONCE);
         let read: Vec<Result<Dismissal, String>> = reads.try_collect().await?;
         let (read, unreadable): (Vec<_>, Vec<_>) = read.into_iter().partition(Result::is_ok);
@@ -52,7 +47,49 @@ impl DeadLetters {
         Ok(dismissals)
     }
 
+    /// The dismissal in an object, from the cache if that has it; else the key of the object.
+    async fn dismissal_in(&self, object: Entry) -> anyhow::Result<Result<Dismissal, String>> {
+        let cache = self.cache.as_ref();
+        if let Some(dismissal) = cache.and_then(|cache| cache.get(&object.key, &object.etag)) {
+            return Ok(Ok(dismissal));
+        }
+        // One that is too large cannot be read either.
+        let bytes = self.container.get_at_most(BLOB_MAX_BYTES, &object.key).await?.ok().flatten();
+        let dismissal = bytes.and_then(|bytes| read_dismissal(&bytes));
+        if let (Some(cache), Some(dismissal)) = (cache, &dismissal) {
+            cache.put(&object.key, &object.etag, dismissal);
+        }
+        Ok(dismissal.ok_or(object.key))
+    }
+
     fn dismissals_folder(&self) -> String {
         format!("{}{DISMISSED_FOLDER}/", self.container.root())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::DeadLetterContainer;
+
+    #[tokio::test]
+    async fn a_dismissal_is_read_once_for_all_processes_and_an_unreadable_one_each_time() {
+        let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let letters = || {
+            let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+            DeadLetters::new(container).with_cache_in(caches.path())
+        };
+        let at = "2026-11-20T07:00:00.0000000Z".to_owned();
+        let letter = Uuid::from_u128(1);
+        let dismissal = Dismissal::new(vec![letter], [], at, None, "refunded").unwrap();
+        letters().dismiss(&dismissal).await.unwrap();
+        std::fs::write(folder.path().join("_dismissed/strange.ndjson"), "{").unwrap();
+        for requests in [3, 2] {
+            let letters = letters();
+            let dismissals = letters.dismissals().await.unwrap();
+            assert_eq!(dismissals.of(letter), Some(&dismissal));
+            assert_eq!(dismissals.unreadable, ["_dismissed/strange.ndjson"]);
+            assert_eq!(letters.container.requests(), requests, "with the listing");
+        }
     }
 }

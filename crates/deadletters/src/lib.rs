@@ -7,10 +7,10 @@
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
 //! - [`replay`] sends them again and keeps its [`ledger`] beside them;
 //! - [`dismissed`] stores dismissals, and [`state`] tells the state of each dead letter;
-//! - [`letter_cache`] keeps in memory what was read, and `summary_cache` on disk;
+//! - [`letter_cache`] keeps in memory what was read, and `disk_cache` on disk;
 //! - `elsewhere` finds alternatives for a search that found nothing.
 //!
-//! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`.
+//! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -18,9 +18,11 @@
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
+mod cache_line;
 pub mod cause;
 pub mod container;
 mod dead_letters;
+mod disk_cache;
 mod dismissal;
 pub mod dismissed;
 mod elsewhere;
@@ -36,6 +38,7 @@ mod listed;
 mod rate;
 mod reading;
 mod reads;
+mod recorded;
 pub mod replay;
 mod replayed;
 #[cfg(test)]
@@ -43,7 +46,6 @@ mod samples;
 pub mod state;
 pub mod stats;
 mod summary;
-mod summary_cache;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, ListedTotal};

@@ -9,6 +9,7 @@ use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 
 use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
+use crate::key::hour_of_key;
 use crate::reads::{Content, ReadProgress};
 
 /// The most blobs that are listed before the first is read: about 300 bytes each.
@@ -35,9 +36,11 @@ impl DeadLetters {
         let cache = self.cache.as_ref().filter(|_| content == Content::Summary);
         if let Some(cache) = cache.filter(|_| is_all && is_of_everything(filter)) {
             let keys: HashSet<&str> = listed.iter().map(|blob| blob.key.as_str()).collect();
-            cache.forget_missing(&keys);
+            let root = self.container.root();
+            // Ledgers and dismissals are not listed here.
+            cache.forget_missing(|key| keys.contains(key) || hour_of_key(key, &root).is_none());
         }
-        let is_read = |blob: &&Entry| cache.is_none_or(|cache| !cache.has(blob));
+        let is_read = |blob: &&Entry| cache.is_none_or(|cache| !cache.has(&blob.key, &blob.etag));
         let to_read = listed.iter().filter(is_read).count() as u64;
         self.report(ReadProgress::Listed { to_read, is_all });
         Ok(stream::iter(listed).map(Ok).chain(blobs))

@@ -16,7 +16,7 @@ use tokio::sync::SemaphorePermit;
 use crate::container::{BLOB_MAX_BYTES, TooLarge};
 use crate::dead_letters::DeadLetters;
 use crate::reads::{PERMIT_BYTES, READ_PERMITS, ReadProgress, UnreadableBlobs};
-use crate::summary::summary;
+use crate::summary::{restored, saved, summary};
 
 impl DeadLetters {
     /// The blobs so far that were not dead letters.
@@ -52,14 +52,15 @@ impl DeadLetters {
 
     /// The summaries of the dead letters of a blob: from the cache, else from the blob.
     pub(crate) async fn summaries_of(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        if let Some(letters) = self.cache.as_ref().and_then(|cache| cache.get(blob)) {
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(&blob.key, &blob.etag));
+        if let Some(letters) = cached.and_then(|saved| restored(saved, &blob.key)) {
             return Ok(letters);
         }
         let (letters, _permit) = self.read_with_permit(blob).await?;
         let letters: Vec<StoredDeadLetter> = letters.into_iter().map(summary).collect();
         // A blob without dead letters is read again, so that it is reported again.
         if let (Some(cache), false) = (&self.cache, letters.is_empty()) {
-            cache.put(blob, &letters);
+            cache.put(&blob.key, &blob.etag, &saved(&letters));
         }
         Ok(letters)
     }

@@ -2,7 +2,10 @@
 
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
 use delivery::subscription::dead_letter_format::{Format, Layout};
+use delivery::time::moment;
 use uuid::Uuid;
+
+use crate::ledger::{LedgerEntry, PlannedReplay, ReplayState, delivery_id};
 
 /// A dead letter of shop/orders/billing after two attempts with 503.
 pub(crate) fn letter(number: u32) -> StoredDeadLetter {
@@ -50,5 +53,26 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
         event_id: Some(format!("order-{number}")),
         event_type: Some("order.created".to_owned()),
         source: Some("shop".to_owned()),
+    }
+}
+
+/// A dead letter in the plan of a job.
+pub(crate) fn planned(number: u128) -> PlannedReplay {
+    PlannedReplay {
+        letter: Uuid::from_u128(number),
+        key: format!("a/b/c/2026/1/2/3/{number}.json"),
+    }
+}
+
+/// Its entry in the ledger of the job `j`, of millisecond 7.
+pub(crate) fn entry(number: u128, state: ReplayState) -> LedgerEntry {
+    let letter = Uuid::from_u128(number);
+    LedgerEntry {
+        letter,
+        delivery: delivery_id("j", letter),
+        state,
+        at: moment::rfc3339(7),
+        problem: None,
+        end: None,
     }
 }

@@ -8,13 +8,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use delivery::delivery::replay::ReplayOutcome;
-use delivery::time::moment;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::cause::CauseId;
 use crate::dismissal::{Dismissal, Dismissals};
 use crate::ledger::{Ending, ReplayRecord};
+use crate::recorded::recorded_ms;
 use crate::replayed::{Replayed, UnreadableLedger};
 
 /// The state of a dead letter.
@@ -44,8 +44,8 @@ impl LetterState {
         match self {
             Self::Open => "open",
             Self::Replaying => "replaying",
-            Self::Delivered => "delivered",
-            Self::DeadAgain => "dead-again",
+            Self::Delivered => ReplayOutcome::Delivered.as_str(),
+            Self::DeadAgain => ReplayOutcome::DeadAgain.as_str(),
             Self::Dismissed => "dismissed",
         }
     }
@@ -112,10 +112,8 @@ impl LetterStates {
     pub fn of(&self, letter: Uuid) -> LetterState {
         let replayed = self.replayed.get(&letter);
         let dismissal = self.dismissal_of(letter);
-        let is_newer = |record: &ReplayRecord, at: &str| {
-            moment::parse(&record.entry.at).unwrap_or_default()
-                > moment::parse(at).unwrap_or_default()
-        };
+        let is_newer =
+            |record: &ReplayRecord, at: &str| recorded_ms(&record.entry.at) > recorded_ms(at);
         match (replayed, dismissal) {
             (None, None) => LetterState::Open,
             (Some(record), None) => of_replay(record, self.now_ms),
@@ -133,12 +131,12 @@ impl LetterStates {
 
     /// True if another job has sent the dead letter, or a person has dismissed it, after this time.
     pub(crate) fn is_closed_since(&self, letter: Uuid, job: &str, at: &str) -> bool {
+        let is_newer = |other: &str| recorded_ms(other) > recorded_ms(at);
         let by_job = self.replay_of(letter).is_some_and(|record| {
             let state = of_replay(record, self.now_ms);
-            record.job != job && record.entry.at.as_str() > at && state != LetterState::Open
+            record.job != job && is_newer(&record.entry.at) && state != LetterState::Open
         });
-        // Times in UTC with equally many digits sort as text.
-        by_job || self.dismissal_of(letter).is_some_and(|dismissal| dismissal.at.as_str() > at)
+        by_job || self.dismissal_of(letter).is_some_and(|dismissal| is_newer(&dismissal.at))
     }
 
     /// The job that is not done and has the dead letter in its plan.
@@ -213,6 +211,8 @@ fn of_replay(record: &ReplayRecord, now_ms: u64) -> LetterState {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use delivery::time::moment;
 
     use super::*;
     use crate::filter::Filter;

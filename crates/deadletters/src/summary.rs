@@ -1,27 +1,21 @@
-//! Summaries: the parts of dead letters that lists and sums need, and their lines in the cache. Pure.
+//! Summaries: the parts of dead letters that lists and sums need, and their form in the cache. Pure.
 //!
-//! Separate from [`crate::summary_cache`], which stores the lines, and from [`crate::letter_cache`], which keeps summaries in
+//! Separate from [`crate::disk_cache`], which stores them, and from [`crate::letter_cache`], which keeps summaries in
 //! memory.
 //!
 //! Promises: filters, causes, sums and the plan of a replay give the same for a summary as for its dead letter. A summary has
-//! no part of the event but its id, type and source. A line is read back as the summaries that it was written from.
-
-use std::borrow::Cow;
+//! no part of the event but its id, type and source. The form in the cache is read back as the same summaries.
 
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::FailingDestination;
 use delivery::delivery::replay::Replay;
 use delivery::subscription::dead_letter_format::{Format, Layout};
 use delivery::subscription::name::{SubscriptionName, TopicName};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// The version of a line. Another version of this program may read blobs differently. Raise the number when a
-/// summary or the reading of blobs changes between releases.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 /// The part of a response that is kept. In base64, a cause reads twice as many characters.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
@@ -58,47 +52,19 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// The line of a blob in the cache, with its line end.
-pub(crate) fn write_line(key: &str, etag: &str, letters: &[StoredDeadLetter]) -> Vec<u8> {
-    let letters: Vec<_> = letters.iter().map(SavedLetter::of).collect();
-    let line = Line { v: VERSION.into(), key: key.into(), etag: etag.into(), letters };
-    let mut bytes = serde_json::to_vec(&line).expect("a plain struct serializes");
-    bytes.push(b'\n');
-    bytes
+/// These summaries as the cache keeps them.
+pub(crate) fn saved(letters: &[StoredDeadLetter]) -> Vec<SavedLetter> {
+    letters.iter().map(SavedLetter::of).collect()
 }
 
-/// Key and ETag of the blob that a line is about; `None` for a damaged line, and for one of another version.
-pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
-    (line.v == VERSION).then_some((line.key, line.etag))
-}
-
-/// The summaries of the blob with this key; `None` if this is not its line.
-pub(crate) fn read_line(line: &[u8], key: &str) -> Option<Vec<StoredDeadLetter>> {
-    let line: Line<'_, Vec<SavedLetter>> = serde_json::from_slice(line).ok()?;
-    let is_it = line.v == VERSION && line.key == key;
-    line.letters
-        .into_iter()
-        .map(|letter| letter.restore(key))
-        .collect::<Option<_>>()
-        .filter(|_| is_it)
-}
-
-/// A line of the cache.
-#[derive(Serialize, Deserialize)]
-struct Line<'l, Letters> {
-    #[serde(borrow)]
-    v: Cow<'l, str>,
-    #[serde(borrow)]
-    key: Cow<'l, str>,
-    #[serde(borrow)]
-    etag: Cow<'l, str>,
-    letters: Letters,
+/// The summaries of the blob with this key; `None` if a word of them is unknown.
+pub(crate) fn restored(saved: Vec<SavedLetter>, key: &str) -> Option<Vec<StoredDeadLetter>> {
+    saved.into_iter().map(|letter| letter.restore(key)).collect()
 }
 
 /// A summary in the cache.
 #[derive(Serialize, Deserialize)]
-struct SavedLetter {
+pub(crate) struct SavedLetter {
     id: Uuid,
     stated_id: Option<Uuid>,
     /// Namespace, topic and name: each may have a slash.
@@ -376,24 +342,16 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_back_unless_it_is_damaged_or_of_another_blob_or_version() {
-        let summaries: Vec<StoredDeadLetter> = letters().into_iter().map(summary).collect();
-        let key = summaries[0].key.clone();
-        let summaries: Vec<StoredDeadLetter> = summaries
+    fn summaries_in_the_cache_are_read_back() {
+        let key = letter(1).key;
+        let summaries = letters()
             .into_iter()
-            .map(|letter| StoredDeadLetter { key: key.clone(), ..letter })
-            .collect();
-        let line = write_line(&key, "\"etag\"", &summaries);
-        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-        assert_eq!(read_line(&line, &key).unwrap(), summaries);
-        let (found_key, etag) = line_head(&line).unwrap();
-        assert_eq!((&*found_key, &*etag), (key.as_str(), "\"etag\""));
-        assert_eq!(read_line(&line, "another"), None);
-        let cut = &line[..line.len() / 2];
-        assert!(line_head(cut).is_none() && read_line(cut, &key).is_none());
-        let other = String::from_utf8(line).unwrap().replace(VERSION, "0.0.0-0");
-        assert!(
-            line_head(other.as_bytes()).is_none() && read_line(other.as_bytes(), &key).is_none()
-        );
+            .map(|letter| StoredDeadLetter { key: key.clone(), ..summary(letter) });
+        let summaries: Vec<StoredDeadLetter> = summaries.collect();
+        let text = serde_json::to_string(&saved(&summaries)).unwrap();
+        assert_eq!(restored(serde_json::from_str(&text).unwrap(), &key), Some(summaries));
+        let unknown = text.replacen("\"nested\"", "\"round\"", 1);
+        assert_ne!(unknown, text);
+        assert_eq!(restored(serde_json::from_str(&unknown).unwrap(), &key), None);
     }
 }

@@ -1,10 +1,10 @@
 //! deadletter: from the dead-letter queue to object storage.
 //!
-//! This file is the flow of a batch, top to bottom: **decode → due? → group → store → done, retry
+//! This file is the flow of a batch, top to bottom: **decode → due? → group → store → record ends → done, retry
 //! later, or last resort**. The dead letter in the message holds everything: this function reads no
 //! subscriptions. Dead letters that share a blob are stored together and acknowledged one by one. A
 //! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
-//! so a dead letter is never lost. Beside it, the [ends of replayed deliveries](replay_end) are recorded.
+//! so a dead letter is never lost. The [ends of replayed deliveries](replay_end) are recorded last, those of a job together.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
@@ -26,10 +26,11 @@ use delivery::subscription::sink::Container;
 use delivery::time::duration::HOUR_MS;
 use delivery::waits::{hidden_seconds, storage_ms};
 use delivery::wire::write_dead_letter;
+use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
 
 use crate::blob_batch::{Received, blob_batches};
-use crate::replay_end::ReplayEndRecord;
+use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
 
@@ -101,17 +102,25 @@ impl<P: StoragePorts> DeadLetters<P> {
             }
         }
         let batches = blob_batches(received, now_ms);
-        let stores: Vec<_> =
-            batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
-        let mut redeliver = stream::iter(stores).buffer_unordered(AT_ONCE).concat().await;
+        let blobs = self.store_all(&batches, now_ms).await;
+        let mut redeliver = blobs.redeliver;
         redeliver.extend(stream::iter(waits).buffer_unordered(AT_ONCE).concat().await);
+        ends.extend(blobs.ends);
+        redeliver.extend(self.record_ends(ends).await);
+        // Only now: one that is redelivered is counted when it is done.
+        let done = blobs.stored.into_iter().filter(|one| !redeliver.contains(&one.record.message));
+        done.for_each(|one| self.telemetry.dead_lettered(&one.letter));
+        redeliver
+    }
+
+    /// Records these ends, those of a job together. Names the records that have to be redelivered.
+    async fn record_ends(&self, ends: Vec<ReceivedEnd<'_>>) -> Vec<String> {
         let ends = replay_end::by_job(ends);
         let recorded = ends
             .iter()
             .map(|of_job| replay_end::contained_record(&self.ports, &self.container, of_job));
         let recorded: Vec<_> = recorded.collect();
-        redeliver.extend(stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await);
-        redeliver
+        stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await
     }
 
     /// Lets a record wait that cannot be read; a panic in it is contained. Names it if it has to be
@@ -144,56 +153,55 @@ impl<P: StoragePorts> DeadLetters<P> {
         false
     }
 
-    /// Stores one blob; a panic in it is contained. Names its records that have to be redelivered.
-    async fn contained_store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
-        let stored = contained("deadletter", self.store(batch, now_ms)).await;
-        stored.unwrap_or_else(|| batch.iter().map(|one| one.record.message.clone()).collect())
+    /// Stores these blobs.
+    async fn store_all<'a>(&self, batches: &'a [Vec<Received<'a>>], now_ms: u64) -> BlobResult<'a> {
+        let stores: Vec<_> =
+            batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
+        let results = stream::iter(stores).buffer_unordered(AT_ONCE);
+        results.fold(BlobResult::default(), |all, result| ready(all.plus(result))).await
     }
 
-    /// Stores one blob; names its records that have to be redelivered.
-    async fn store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
-        let mut redeliver = Vec::new();
+    /// Stores one blob. After a panic in it, all its records are redelivered.
+    async fn contained_store<'a>(&self, batch: &'a [Received<'a>], now_ms: u64) -> BlobResult<'a> {
+        let stored = contained("deadletter", self.store(batch, now_ms)).await;
+        let all = || batch.iter().map(|one| one.record.message.clone()).collect();
+        stored.unwrap_or_else(|| BlobResult { redeliver: all(), ..BlobResult::default() })
+    }
+
+    /// Stores one blob.
+    async fn store<'a>(&self, batch: &'a [Received<'a>], now_ms: u64) -> BlobResult<'a> {
+        let mut result = BlobResult::default();
         // One that is not due is a batch of its own, so the list is complete or empty.
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = dead_letter_store::store(&self.ports, &self.container, &due).await;
         for one in batch {
-            if !self.is_done(one, stored.as_ref(), now_ms).await {
-                redeliver.push(one.record.message.clone());
+            let is_done = match &stored {
+                // Nothing was stored for it, so a success says nothing.
+                _ if now_ms < one.letter.not_before_ms => {
+                    let wait_ms = one.letter.not_before_ms - now_ms;
+                    self.retry_later(one.record, &one.letter, wait_ms).await
+                }
+                Ok(location) => {
+                    result.add_stored(one, location.as_ref(), now_ms);
+                    true
+                }
+                Err(error) => self.is_done_without_storage(one, error, now_ms).await,
+            };
+            if !is_done {
+                result.redeliver.push(one.record.message.clone());
             }
         }
-        redeliver
+        result
     }
 
-    /// Whether a record is done, after its blob was stored or was not.
-    async fn is_done(
+    /// Handles a record whose dead letter storage refused; true if it is done.
+    async fn is_done_without_storage(
         &self,
         Received { record, letter }: &Received<'_>,
-        stored: Result<&Option<BlobLocation>, &PutError>,
+        error: &PutError,
         now_ms: u64,
     ) -> bool {
-        // Before the result is looked at: nothing was stored for it, so a success says nothing.
-        if now_ms < letter.not_before_ms {
-            return self.retry_later(record, letter, letter.not_before_ms - now_ms).await;
-        }
-        let error = match stored {
-            Ok(location) => {
-                let ended = match replay_end::end_of(letter, location.as_ref(), now_ms) {
-                    Some(end) => {
-                        let ends = [(*record, end)];
-                        replay_end::record_ends(&self.ports, &self.container, &ends)
-                            .await
-                            .is_empty()
-                    }
-                    None => true,
-                };
-                if ended {
-                    self.telemetry.dead_lettered(letter);
-                }
-                return ended;
-            }
-            Err(error) => error,
-        };
         // Saturating: another machine decided, and its clock may be ahead of ours.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
@@ -251,6 +259,32 @@ impl<P: StoragePorts> DeadLetters<P> {
             telemetry::unsent(&group, &error.to_string());
         }
         sent.is_ok()
+    }
+}
+
+/// The records of blobs, after these were stored or were not.
+#[derive(Default)]
+struct BlobResult<'a> {
+    /// Records to redeliver.
+    redeliver: Vec<String>,
+    /// Records with a stored dead letter.
+    stored: Vec<&'a Received<'a>>,
+    /// The ends of replays among these.
+    ends: Vec<ReceivedEnd<'a>>,
+}
+
+impl<'a> BlobResult<'a> {
+    fn plus(mut self, other: Self) -> Self {
+        self.redeliver.extend(other.redeliver);
+        self.stored.extend(other.stored);
+        self.ends.extend(other.ends);
+        self
+    }
+
+    fn add_stored(&mut self, one: &'a Received<'a>, location: Option<&BlobLocation>, now_ms: u64) {
+        let end = replay_end::end_of(&one.letter, location, now_ms);
+        self.ends.extend(end.map(|end| (one.record, end)));
+        self.stored.push(one);
     }
 }
 

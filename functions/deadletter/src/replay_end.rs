@@ -1,7 +1,7 @@
 //! Records how replayed deliveries ended, beside the ledgers of their jobs.
 //!
 //! A delivery that is dead again ends with its dead letter, which this function has just stored; of one that was
-//! delivered or dropped, dispatch sends a small message. The ends of a job that one invocation receives are one
+//! delivered or dropped, dispatch sends a small message. The ends of a job that one invocation has, of both kinds, are one
 //! object in the deployment's container. A delivery that was duplicated may end twice; then it was delivered if one end says so.
 //!
 //! Separate because an end is a report and no dead letter: it never goes to the last resort and never holds up
@@ -21,6 +21,10 @@ use delivery::subscription::sink::Container;
 use delivery::time::duration::DAY_MS;
 use delivery::waits::{REPLAY_END_SECONDS, storage_ms};
 use delivery::wire::{WireError, is_replay_end, read_replay_end};
+use futures::future::ready;
+use futures::stream::{self, StreamExt as _};
+
+use crate::AT_ONCE;
 
 /// An end that storage refused for this long is given up.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
@@ -87,7 +91,7 @@ pub(crate) async fn contained_record(
 }
 
 /// Records ends of a job in this container, or re-enqueues them; names the records that are not done.
-pub(crate) async fn record_ends(
+async fn record_ends(
     ports: &impl StoragePorts,
     container: &Container,
     received: &[ReceivedEnd<'_>],
@@ -99,13 +103,13 @@ pub(crate) async fn record_ends(
         ends.iter().for_each(telemetry::replay_ended);
         return Vec::new();
     };
-    let mut redeliver = Vec::new();
-    for (record, end) in received {
-        if !is_done_without_storage(ports, record, end, &error).await {
-            redeliver.push(record.message.clone());
-        }
-    }
-    redeliver
+    let error = &error;
+    let unrecorded = received.iter().map(|(record, end)| async move {
+        let is_done = is_done_without_storage(ports, record, end, error).await;
+        (!is_done).then(|| record.message.clone())
+    });
+    let unrecorded: Vec<_> = unrecorded.collect();
+    stream::iter(unrecorded).buffer_unordered(AT_ONCE).filter_map(ready).collect().await
 }
 
 /// Re-enqueues an end that storage refused, or gives it up; whether its record is done.

@@ -339,7 +339,7 @@ impl FakePorts {
         self
     }
 
-    /// Writes to this bucket, or to this external queue, fail.
+    /// Writes to this bucket, below this path of a bucket, or to this external queue, fail.
     pub(crate) fn with_put_error(mut self, name: &str, error: PutError) -> Self {
         self.storage.insert(name.to_owned(), error);
         self
@@ -789,13 +789,14 @@ impl PutBlob for FakePorts {
         bytes: Vec<u8>,
         _: Option<BlobTag>,
     ) -> Result<(), PutError> {
-        if let Some(error) = self.storage.get(bucket) {
+        let path = format!("{bucket}/{key}");
+        if let Some((_, error)) = self.storage.iter().find(|(name, _)| path.starts_with(*name)) {
             return Err(error.clone());
         }
         self.hang(Hanging::PutBlob).await;
         let text = String::from_utf8(bytes).expect("a blob is text");
         // As in storage, the first write of a key wins.
-        self.calls().blobs.entry(format!("{bucket}/{key}")).or_insert(text);
+        self.calls().blobs.entry(path).or_insert(text);
         Ok(())
     }
 }

@@ -67,6 +67,60 @@ fn the_ends_of_an_invocation_share_an_object_for_each_job() {
     assert_eq!(letters("letters/_replays/job-2/ends/"), [2]);
 }
 
+/// The records of deliveries of job 1 that are dead again, and due.
+fn dead_again(ports: &FakePorts, letters: std::ops::RangeInclusive<u128>) -> Vec<Record> {
+    let refusing = FakePorts::new(subscriptions(1)).with_status(400);
+    let replays = letters.map(|number| {
+        let id = Uuid::from_u128(100 + number);
+        let replay = Replay::new("job-1", Uuid::from_u128(number));
+        retry_record(&Delivery { id, replay, ..delivery("shop/orders/s0") })
+    });
+    assert_eq!(dispatch(&refusing, &replays.collect::<Vec<_>>(), ENDS_MS), [""; 0]);
+    ports.advance_ms(600_000);
+    let sent = refusing.sent();
+    let records = sent
+        .iter()
+        .zip(1..)
+        .map(|((_, dead), number)| Record { message: format!("dead-{number}"), ..record_of(dead) });
+    records.collect()
+}
+
+#[test]
+fn deliveries_that_are_dead_again_share_an_object_with_the_other_ends_of_their_job() {
+    let ports = FakePorts::new(subscriptions(1));
+    let mut records = dead_again(&ports, 1..=3);
+    let replay = Replay::new("job-1", Uuid::from_u128(4)).expect("a name");
+    let (delivery, outcome) = (Uuid::from_u128(9), ReplayOutcome::Delivered);
+    let end = ReplayEnd { replay, delivery, outcome, at_ms: 1, stored: None };
+    records.push(record_of(&Message::of_replay_end(&end, 0)));
+    assert_eq!(deadletter(&ports, &records), [""; 0]);
+    let blobs = ports.blobs();
+    let objects: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(ENDS)).collect();
+    assert_eq!((objects.len(), blobs.len()), (1, 4), "{blobs:?}");
+    let mut ends: Vec<_> = read_ends(objects[0].1.as_bytes())
+        .into_iter()
+        .map(|end| (end.letter.as_u128(), end.state, end.key.is_some()))
+        .collect();
+    ends.sort_unstable();
+    let again = |letter| (letter, ReplayOutcome::DeadAgain, true);
+    assert_eq!(ends, [again(1), again(2), again(3), (4, ReplayOutcome::Delivered, false)]);
+}
+
+#[test]
+fn an_end_that_neither_storage_nor_its_queue_takes_leaves_its_stored_dead_letter_in_the_queue() {
+    let refused = PutError::Unavailable("503".to_owned());
+    let ports = FakePorts::new(subscriptions(1)).with_put_error("letters/_replays", refused);
+    let records = dead_again(&ports, 1..=2);
+    // The queue takes the ends: both records are done.
+    assert_eq!(deadletter(&ports, &records), [""; 0]);
+    let outcomes = ports.sent().iter().map(|(_, sent)| end(sent).outcome).collect::<Vec<_>>();
+    assert_eq!((outcomes, ports.blobs().len()), (vec![ReplayOutcome::DeadAgain; 2], 2));
+    let ports = ports.with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
+    let mut left = deadletter(&ports, &records);
+    left.sort_unstable();
+    assert_eq!((left, ports.blobs().len()), (vec!["dead-1".to_owned(), "dead-2".to_owned()], 2));
+}
+
 #[test]
 fn a_replay_that_is_delivered_sends_its_end_and_any_other_delivery_sends_nothing() {
     let ports = FakePorts::new(subscriptions(1));

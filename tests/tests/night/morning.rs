@@ -102,7 +102,7 @@ async fn what_died_again_counts_once_under_its_newest_cause() {
     let (old, new) = ("503 overloaded", "400 the index has another schema");
     let before = morning.act(|night| night.total(&[]));
     let said = morning.replay(old, "too-early");
-    assert!(said.ends_with(&format!("{EVENTS} dead again\n")), "{said}");
+    assert!(said.ends_with(&format!("{EVENTS} dead-again\n")), "{said}");
     morning.act(|night| {
         assert_eq!([old, new].map(|title| night.count(title, &[])), [0, EVENTS]);
         assert_eq!(night.total(&[]), before);

@@ -44,7 +44,7 @@ const ENTRIES_MAX: usize = 200;
 
 /// The columns of the list.
 const COLUMNS: [&str; 8] =
-    ["Replay", "Target", "Dead letters", "Sent", "Delivered", "Dead again", "Refused", "State"];
+    ["Replay", "Target", "Dead letters", "Sent", "Delivered", "Dead-again", "Refused", "State"];
 /// Those that are numbers.
 const NUMBERS: Range<usize> = 2..7;
 
@@ -75,7 +75,7 @@ pub(super) async fn list(
                         td role="cell" .number data-label="Dead letters" { (text::grouped(job.header.letters as u64)) }
                         td role="cell" .number data-label="Sent" { (text::grouped(counts.sent)) }
                         td role="cell" .number data-label="Delivered" { (known(job, job.ends.delivered)) }
-                        td role="cell" .number data-label="Dead again" { (known(job, job.ends.dead_again)) }
+                        td role="cell" .number data-label="Dead-again" { (known(job, job.ends.dead_again)) }
                         td role="cell" .number data-label="Refused" {
                             (text::grouped(counts.refused + counts.uncertain))
                         }
@@ -242,7 +242,7 @@ fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup
     }
     let rows = [
         ("delivered", ends.delivered),
-        ("dead again", ends.dead_again),
+        ("dead-again", ends.dead_again),
         ("dropped", ends.dropped),
         ("still under way", ends.under_way),
         ("unknown", ends.unknown),

@@ -106,7 +106,7 @@ pub(crate) struct TracedReplay {
     pub(crate) delivery_id: Uuid,
     #[serde(rename = "sent_at", serialize_with = "at")]
     pub(crate) sent_ms: Option<u64>,
-    /// `delivered`, `dead again` or `dropped`; nothing before its end is recorded.
+    /// `delivered`, `dead-again` or `dropped`; nothing before its end is recorded.
     pub(crate) outcome: Option<String>,
 }
 

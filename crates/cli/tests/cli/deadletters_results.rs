@@ -102,7 +102,7 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let done = results.replay(&["--name", "first", "--wait", WAIT]).await;
     let (said, noted) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(1), "{said} {noted}");
-    assert!(said.ends_with("90 delivered, 30 dead again\n"), "{said}");
+    assert!(said.ends_with("90 delivered, 30 dead-again\n"), "{said}");
     assert!(noted.contains("at most 50/s, the default") && noted.contains("5 first"), "{noted}");
     assert!(noted.contains("the local queues of `lastmile dev` on 127.0.0.1"), "{noted}");
 
@@ -123,7 +123,7 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     assert_eq!(of_new["replay_of"]["letter"], old);
     assert_eq!((&of_new["replay_of"]["job"], &of_new["replayed"]), (&"first".into(), &Value::Null));
     let shown = text(&results.run(&["show", old]).await.stdout);
-    assert!(shown.contains(&format!("dead again → {new}")), "{shown}");
+    assert!(shown.contains(&format!("dead-again → {new}")), "{shown}");
     let shown = text(&results.run(&["show", new]).await.stdout);
     assert!(shown.contains(&format!("{old} by the job first")), "{shown}");
 
@@ -143,7 +143,7 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let again = results.replay(&["--state", "all", "--name", "third", "--wait", WAIT]).await;
     assert!(text(&again.stderr).contains("left out: 30 dead letters, whose replays"), "{again:?}");
     assert!(text(&again.stdout).contains("120 of 120 dead letters sent"), "{again:?}");
-    assert!(text(&again.stdout).ends_with("90 delivered, 30 dead again\n"), "{again:?}");
+    assert!(text(&again.stdout).ends_with("90 delivered, 30 dead-again\n"), "{again:?}");
     results.stack.stop().await.expect("it stops");
 }
 
@@ -172,7 +172,7 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     );
     let page = server.page("/jobs/good").await;
     assert!(page.contains("<dt>delivered</dt><dd>3</dd>"), "{page}");
-    assert!(server.page("/jobs").await.contains("Dead again"));
+    assert!(server.page("/jobs").await.contains("Dead-again"));
     let letter = server.page(&format!("/letters/{id}")).await;
     assert!(letter.contains("Its replay") && letter.contains("delivered"), "{letter}");
     let replay = server.page("/replay").await;
@@ -268,7 +268,7 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     let statuses = vec![StatusCode::BAD_REQUEST];
     let results = Results::with(WITH_REPLIES, &of_others(), statuses, |_| {}).await;
     let done = results.replay(&["--name", "j", "--wait", WAIT]).await;
-    assert!(text(&done.stdout).ends_with("2 dead again\n"), "{done:?}");
+    assert!(text(&done.stdout).ends_with("2 dead-again\n"), "{done:?}");
     let job = results.job("j").await;
     let again = job["dead_again_letters"].as_array().expect("a list");
     let new = |old: u32| {

@@ -68,7 +68,7 @@ async fn a_replay_whose_first_five_deliveries_fail_stops_and_a_resume_sends_the_
     let done = results.replay(&["--resume", "probed", "--wait", "PT2M"]).await;
     assert_eq!(done.status.code(), Some(1), "five are dead again: {done:?}");
     let said = text(&done.stdout);
-    assert!(said.ends_with("15 delivered, 5 dead again\n"), "{said}");
+    assert!(said.ends_with("15 delivered, 5 dead-again\n"), "{said}");
     assert_eq!(once_each(&seen), 20);
     results.stack.stop().await.expect("it stops");
 }

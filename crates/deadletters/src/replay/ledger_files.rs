@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use adapters::machine::Machine;
-use adapters::storage::ListRequest;
+use adapters::storage::{Fetched, ListRequest};
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
@@ -18,15 +18,19 @@ use crate::container::LEDGER_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    self, CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry,
-    PlannedReplay, ReplayCounts, ReplayRecord, ReplayState, is_job_name, read_done, read_entries,
+    CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry, PlannedReplay,
+    ReplayCounts, ReplayRecord, ReplayState, is_job_name, keep_latest, read_done, read_entries,
     read_plan, write_done,
 };
+use crate::recorded::recorded_ms;
 
 pub use crate::replayed::{Replayed, UnreadableLedger};
 
 /// Ledgers that are read at a time.
 const JOBS_AT_ONCE: usize = 8;
+
+/// The content of `done.ndjson`.
+type DoneLedger = (JobHeader, Vec<LedgerEntry>);
 
 /// A job as its ledger has it.
 struct JobLedger {
@@ -78,23 +82,15 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn replayed(&self, ids: Option<&[Uuid]>) -> anyhow::Result<Replayed> {
-        let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
-        let is_wanted =
-            |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
-        let mut replayed = Replayed::default();
-        if ids.is_some_and(<[Uuid]>::is_empty) {
-            return Ok(replayed);
-        }
-        let (ledgers, unreadable) = self.ledgers_of_jobs(&is_wanted).await?;
-        replayed.unreadable = unreadable;
-        for ledger in ledgers {
-            let of_job = ledger.planned.iter().map(|letter| (*letter, ledger.header.job.clone()));
-            replayed.planned.extend(of_job);
-            for record in ledger.records().filter(|record| is_wanted(&record.entry.letter)) {
-                ledger::keep_latest(&mut replayed.records, record);
-            }
-        }
-        Ok(replayed)
+        let (mut records, mut planned) = (HashMap::new(), HashMap::new());
+        let unreadable = self
+            .each_ledger(ids, |ledger| {
+                let of_job = |letter: &Uuid| (*letter, ledger.header.job.clone());
+                planned.extend(ledger.planned.iter().map(of_job));
+                ledger.records().for_each(|record| keep_latest(&mut records, record));
+            })
+            .await?;
+        Ok(Replayed { records, planned, unreadable })
     }
 
     /// Every replay of these dead letters, the oldest job first; beside them the ledgers that may know of more.
@@ -105,38 +101,57 @@ impl DeadLetters {
         &self,
         ids: &[Uuid],
     ) -> anyhow::Result<(Vec<ReplayRecord>, Vec<UnreadableLedger>)> {
-        let wanted: HashSet<Uuid> = ids.iter().copied().collect();
-        if wanted.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let (ledgers, unreadable) = self.ledgers_of_jobs(|letter| wanted.contains(letter)).await?;
         let mut records = Vec::new();
-        for ledger in ledgers {
-            let mut of_job = HashMap::new();
-            let of_wanted = ledger.records().filter(|it| wanted.contains(&it.entry.letter));
-            of_wanted.for_each(|record| ledger::keep_latest(&mut of_job, record));
-            records.extend(of_job.into_values());
-        }
+        let unreadable = self
+            .each_ledger(Some(ids), |ledger| {
+                let mut of_job = HashMap::new();
+                ledger.records().for_each(|record| keep_latest(&mut of_job, record));
+                records.extend(of_job.into_values());
+            })
+            .await?;
         records.sort_by(|a, b| (&a.job, a.entry.letter).cmp(&(&b.job, b.entry.letter)));
         Ok((records, unreadable))
     }
 
-    /// The ledgers of all jobs, and those that cannot be read. See [`Self::ledger_of`].
-    async fn ledgers_of_jobs(
+    /// Every replay job.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn jobs(&self) -> anyhow::Result<Jobs> {
+        let mut summaries = Vec::new();
+        let unreadable = self.each_ledger(None, |ledger| summaries.push(ledger.summary())).await?;
+        summaries.sort_by_key(|job| recorded_ms(&job.header.at));
+        Ok(Jobs { summaries, unreadable })
+    }
+
+    /// Calls `visit` with the ledger of each job, which has only the entries of these dead letters, or all. Returns the
+    /// ledgers that cannot be read. See [`Self::ledger_of`].
+    async fn each_ledger(
         &self,
-        is_wanted: impl Fn(&Uuid) -> bool,
-    ) -> anyhow::Result<(Vec<JobLedger>, Vec<UnreadableLedger>)> {
+        ids: Option<&[Uuid]>,
+        mut visit: impl FnMut(JobLedger),
+    ) -> anyhow::Result<Vec<UnreadableLedger>> {
+        let mut unreadable = Vec::new();
+        if ids.is_some_and(<[Uuid]>::is_empty) {
+            return Ok(unreadable);
+        }
+        let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
+        let is_wanted =
+            |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
         let names = self.job_names().await?;
-        let reads = names.iter().map(|job| self.ledger_of(job, &is_wanted));
+        let reads = names.iter().map(|job| self.ledger_of(job, is_wanted));
         let mut reads = stream::iter(reads.collect::<Vec<_>>()).buffered(JOBS_AT_ONCE);
-        let (mut ledgers, mut unreadable) = (Vec::new(), Vec::new());
         while let Some(ledger) = reads.next().await {
             match ledger {
-                Ok(ledger) => ledgers.extend(ledger),
+                Ok(Some(mut ledger)) => {
+                    ledger.entries.retain(|entry| is_wanted(&entry.letter));
+                    visit(ledger);
+                }
+                Ok(None) => {}
                 Err(error) => unreadable.push(error.downcast()?),
             }
         }
-        Ok((ledgers, unreadable))
+        Ok(unreadable)
     }
 
     /// The ledger of a job with the ends so far; of a job that is not done with the chunks that have a dead letter
@@ -146,8 +161,7 @@ impl DeadLetters {
         job: &str,
         is_wanted: impl Fn(&Uuid) -> bool,
     ) -> anyhow::Result<Option<JobLedger>> {
-        let done = self.ledger_file(job, "done", |bytes| of_job(job, read_done(bytes)?)).await?;
-        if let Some((header, entries)) = done {
+        if let Some((header, entries)) = self.done_of(job).await? {
             let ledger = JobLedger { header, entries, planned: Vec::new() };
             return self.with_ends(ledger, true).await.map(Some);
         }
@@ -160,6 +174,33 @@ impl DeadLetters {
         let entries = chunks.into_values().flatten().collect();
         let planned = plan.iter().map(|planned| planned.letter).collect();
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
+    }
+
+    /// What a job that is over has written. If it is in the cache and unchanged, its content is not sent again.
+    ///
+    /// # Errors
+    /// [`UnreadableLedger`]; or when the container cannot be read.
+    async fn done_of(&self, job: &str) -> anyhow::Result<Option<DoneLedger>> {
+        let (key, cache) = (self.ledger_key(job, "done"), self.cache.as_ref());
+        let known = cache.and_then(|cache| {
+            let etag = cache.etag(&key)?;
+            Some((cache.get(&key, &etag)?, etag))
+        });
+        let known_etag = known.as_ref().map(|(_, etag)| etag.as_str());
+        let fetched = self.container.fetch_at_most(LEDGER_MAX_BYTES, &key, known_etag).await?;
+        let unreadable = |problem| self.unreadable_file(job, "done", problem);
+        match fetched.map_err(|too_large| unreadable(too_large.to_string()))? {
+            Fetched::Missing => Ok(None),
+            Fetched::Unchanged => Ok(known.map(|(done, _)| done)),
+            Fetched::Changed { bytes, etag, .. } => {
+                let done = read_done(&bytes).and_then(|done| of_job(job, done));
+                let done = done.map_err(unreadable)?;
+                if let Some(cache) = cache {
+                    cache.put(&key, &etag, &done);
+                }
+                Ok(Some(done))
+            }
+        }
     }
 
     /// The ledger with the ends that were recorded. Once all are known, they are written into the file of a job
@@ -189,18 +230,6 @@ impl DeadLetters {
             }
         }
         Ok(JobLedger { header, entries, planned })
-    }
-
-    /// Every replay job.
-    ///
-    /// # Errors
-    /// When the container cannot be read.
-    pub async fn jobs(&self) -> anyhow::Result<Jobs> {
-        let (ledgers, unreadable) = self.ledgers_of_jobs(|_| true).await?;
-        let summaries = ledgers.into_iter().map(JobLedger::summary).collect();
-        let mut jobs = Jobs { summaries, unreadable };
-        jobs.summaries.sort_by(|a, b| a.header.at.cmp(&b.header.at));
-        Ok(jobs)
     }
 
     /// The names of all jobs.
@@ -265,14 +294,14 @@ impl DeadLetters {
     ) -> anyhow::Result<Option<T>> {
         let bytes =
             self.container.get_at_most(LEDGER_MAX_BYTES, &self.ledger_key(job, file)).await?;
-        let unreadable = |problem| UnreadableLedger {
-            job: job.to_owned(),
-            folder: format!("{}{job}", self.ledgers()),
-            file: format!("{file}.ndjson"),
-            problem,
-        };
+        let unreadable = |problem| self.unreadable_file(job, file, problem);
         let bytes = bytes.map_err(|too_large| unreadable(too_large.to_string()))?;
         Ok(bytes.map(|bytes| read(&bytes).map_err(unreadable)).transpose()?)
+    }
+
+    fn unreadable_file(&self, job: &str, file: &str, problem: String) -> UnreadableLedger {
+        let (folder, file) = (format!("{}{job}", self.ledgers()), format!("{file}.ndjson"));
+        UnreadableLedger { job: job.to_owned(), folder, file, problem }
     }
 
     /// The key of a file in the ledger of a job: `plan`, `done`, or the number of a chunk.
@@ -283,5 +312,43 @@ impl DeadLetters {
     /// The folder of all ledgers.
     fn ledgers(&self) -> String {
         format!("{}{LEDGER_FOLDER}/", self.container.root())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::container::DeadLetterContainer;
+    use crate::ledger::write_entries;
+    use crate::samples::entry;
+
+    #[tokio::test]
+    async fn the_ledger_of_a_job_that_is_over_is_sent_again_only_if_it_has_changed() {
+        let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().join("_replays/j/done.ndjson");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let header =
+            r#"{"v":1,"job":"j","at":"2026-11-20T07:00:00Z","to":"topic a/b","letters":1}"#;
+        let text = format!("{header}\n").into_bytes();
+        let done = [text, write_entries([&entry(1, ReplayState::Sent)])].concat();
+        std::fs::write(&path, &done).unwrap();
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let replayed = || async {
+            let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+            let letters = DeadLetters::new(container).with_cache_in(caches.path());
+            letters.replayed(None).await.unwrap()
+        };
+        let first = replayed().await;
+        assert!(first.get(&Uuid::from_u128(1)).is_some());
+        // Nobody can read it now, and its ETag is the same.
+        std::fs::write(&path, vec![b' '; done.len()]).unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        let again = replayed().await;
+        assert_eq!((&again.records, again.unreadable.len()), (&first.records, 0));
+        std::fs::write(&path, "{}").unwrap();
+        let changed = replayed().await;
+        assert_eq!((changed.records.len(), changed.unreadable.len()), (0, 1));
     }
 }

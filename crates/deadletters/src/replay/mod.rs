@@ -212,7 +212,7 @@ impl ReplayJob {
         on_event: impl Fn(RunEvent) + Sync,
     ) -> anyhow::Result<ReplayCounts> {
         let ends = self.new_ends(options).await?;
-        let began = moment::rfc3339(Machine.now_ms());
+        let began_ms = Machine.now_ms();
         if self.is_resumed {
             self.closed = self.closed_since().await?;
             self.add_ends().await?;
@@ -220,7 +220,7 @@ impl ReplayJob {
         let failures = Mutex::default();
         let interrupted = interrupted.map(|()| Halt::Interrupted).boxed().shared();
         if self.open_letters() > PROBED && (ends.is_some() || sender.answers_at_once()) {
-            let run = Run::new(&*self, &began, sender, options, interrupted.clone(), &failures);
+            let run = Run::new(&*self, began_ms, sender, options, interrupted.clone(), &failures);
             let probed = run.probe(ends.as_ref(), &on_event).await;
             self.keep(probed)?;
         }
@@ -229,7 +229,7 @@ impl ReplayJob {
             None => pending().boxed(),
         };
         let halt = select(interrupted, failing).map(|halt| halt.factor_first().0);
-        let run = Run::new(&*self, &began, sender, options, halt.boxed().shared(), &failures);
+        let run = Run::new(&*self, began_ms, sender, options, halt.boxed().shared(), &failures);
         let rest = run.send_open(&on_event).await;
         self.keep(rest)?;
         self.finish().await

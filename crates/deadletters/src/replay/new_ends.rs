@@ -18,6 +18,7 @@ use super::ends::LOOK_EVERY_MS;
 use super::failures::{IN_A_ROW, ProbeVerdict, Verdict, is_failure, judge_ends, judge_probe};
 use crate::cause::Causes;
 use crate::dead_letters::DeadLetters;
+use crate::recorded::recorded_ms;
 
 /// The longest wait for the ends of the first deliveries.
 const PROBE_MAX_MS: u64 = MINUTE_MS;
@@ -126,7 +127,7 @@ impl NewEnds {
 
     async fn last_failures(&self, newest_first: &[String]) -> anyhow::Result<Option<String>> {
         let mut ends = self.read(newest_first).await?;
-        ends.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));
+        ends.sort_by_key(|end| (recorded_ms(&end.at), end.letter));
         match judge_ends(&outcomes(&ends)) {
             Verdict::Continue => Ok(None),
             Verdict::Stop => Ok(self.why(ends.rchunks(IN_A_ROW).next().unwrap_or(&ends)).await),

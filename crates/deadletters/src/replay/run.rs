@@ -26,6 +26,7 @@ use crate::ledger::{
     CHUNK, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk, write_entries,
 };
 use crate::rate::Rate;
+use crate::recorded::recorded_ms;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -52,8 +53,8 @@ pub(super) type HaltSignal<'a> = Shared<BoxFuture<'a, Halt>>;
 /// Sends the open chunks of a job until there is a halt.
 pub(super) struct Run<'a, 'h> {
     job: &'a ReplayJob,
-    /// The time when the run began, RFC 3339.
-    began: &'a str,
+    /// The time when the run began.
+    began_ms: u64,
     sender: &'a ReplaySender,
     rate: Rate,
     skip_uncertain: bool,
@@ -81,7 +82,7 @@ pub(super) struct RunResult {
 impl<'a, 'h> Run<'a, 'h> {
     pub(super) fn new(
         job: &'a ReplayJob,
-        began: &'a str,
+        began_ms: u64,
         sender: &'a ReplaySender,
         options: RunOptions,
         halt: HaltSignal<'h>,
@@ -89,7 +90,7 @@ impl<'a, 'h> Run<'a, 'h> {
     ) -> Self {
         let rate = options.rate.or(job.header.rate).unwrap_or_default();
         let skip_uncertain = options.skip_uncertain;
-        Self { job, began, sender, rate, skip_uncertain, halt, failures }
+        Self { job, began_ms, sender, rate, skip_uncertain, halt, failures }
     }
 
     /// Sends what is open, until there is a halt: then no chunk begins, and those under way are finished.
@@ -224,9 +225,8 @@ impl<'a, 'h> Run<'a, 'h> {
     fn tried(&self, before: Option<&[LedgerEntry]>) -> Vec<Uuid> {
         let entries = before.unwrap_or_default().iter();
         let uncertain = entries.filter(|entry| entry.state == ReplayState::Intent);
-        // Times in UTC with equally many digits sort as text.
         uncertain
-            .filter(|entry| entry.at.as_str() >= self.began)
+            .filter(|entry| recorded_ms(&entry.at) >= self.began_ms)
             .map(|entry| entry.delivery)
             .collect()
     }

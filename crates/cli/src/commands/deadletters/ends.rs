@@ -56,7 +56,7 @@ pub(super) async fn wait(
 fn report(ends: &EndCounts) -> String {
     let all = [
         (ends.delivered, "delivered"),
-        (ends.dead_again, "dead again"),
+        (ends.dead_again, "dead-again"),
         (ends.dropped, "dropped"),
         (ends.under_way, "still under way"),
         (ends.unknown, "unknown"),

@@ -23,7 +23,7 @@ const COLUMNS: [&str; 14] = [
     "dead letters",
     "sent",
     "delivered",
-    "dead again",
+    "dead-again",
     "dropped",
     "under way",
     "unknown",
@@ -88,7 +88,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
             text.push_str(&format!("{} unknown: {NO_END}\n", text::grouped(job.ends.unknown)));
         }
         if !again.is_empty() {
-            let mut table = text::table(&["dead again", "new dead letter", "at", "key"]);
+            let mut table = text::table(&["dead-again", "new dead letter", "at", "key"]);
             for end in again.iter().take(LISTED_MAX) {
                 table.add_row([
                     end.letter.to_string(),

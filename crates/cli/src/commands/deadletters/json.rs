@@ -164,14 +164,9 @@ impl<'a> ReplayEndJson<'a> {
             ReplayEndState::Unknown => return Some(Self { state: "unknown", ..Self::default() }),
             ReplayEndState::Ended(end) => end,
         };
-        let state = match end.state {
-            ReplayOutcome::Delivered => "delivered",
-            ReplayOutcome::DeadAgain => "dead_again",
-            ReplayOutcome::Dropped => "dropped",
-        };
         // The new dead letter has the id of the delivery.
         let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(delivery);
-        Some(Self { state, at: Some(&end.at), dead_letter })
+        Some(Self { state: end.state.as_str(), at: Some(&end.at), dead_letter })
     }
 }
 

@@ -165,7 +165,7 @@ fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> Strin
         Some(ReplayEndState::Unknown) => format!(": unknown: {NO_END}"),
         Some(ReplayEndState::Ended(end)) => match end.state {
             // The new dead letter has the id of the delivery.
-            ReplayOutcome::DeadAgain => format!(": dead again → {}", record.entry.delivery),
+            ReplayOutcome::DeadAgain => format!(": {} → {}", end.state, record.entry.delivery),
             ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
         },
     };

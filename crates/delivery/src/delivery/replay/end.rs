@@ -18,23 +18,24 @@ const ENDS: Uuid = uuid!("d4a8c3f1-7e26-5b90-a1d7-63c5f0e9b824");
 
 /// How a replayed delivery ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum ReplayOutcome {
     /// It was delivered.
     Delivered,
     /// It became a dead letter again.
+    #[serde(alias = "dead_again")] // as earlier versions wrote it
     DeadAgain,
     /// It failed, and its subscription drops its dead letters.
     Dropped,
 }
 
 impl ReplayOutcome {
-    /// For people.
+    /// The word in what is stored, in logs and in JSON, and for people.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
-            Self::DeadAgain => "dead again",
+            Self::DeadAgain => "dead-again",
             Self::Dropped => "dropped",
         }
     }
@@ -175,6 +176,14 @@ mod tests {
     }
 
     #[test]
+    fn an_outcome_is_stored_as_its_word() {
+        for outcome in [ReplayOutcome::Delivered, ReplayOutcome::DeadAgain, ReplayOutcome::Dropped]
+        {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());
+        }
+    }
+
+    #[test]
     fn ends_are_lines_of_an_object_that_depends_on_them_alone_and_are_read_back() {
         let ends = [end(1, ReplayOutcome::DeadAgain), end(3, ReplayOutcome::Delivered)];
         let (key, bytes) = write_ends("/a/b/", "j", &ends);
@@ -185,6 +194,8 @@ mod tests {
         let read = read_ends(&bytes);
         let states: Vec<_> = read.iter().map(|end| (end.letter.as_u128(), end.state)).collect();
         assert_eq!(states, [(1, ReplayOutcome::DeadAgain), (3, ReplayOutcome::Delivered)]);
+        let earlier = String::from_utf8(bytes.clone()).unwrap().replace("dead-again", "dead_again");
+        assert_eq!(read_ends(earlier.as_bytes()), read);
         assert_eq!(read[0].key.as_deref(), Some("dead/a/b/c/2026/1/2/3/x.json"));
         let newer = String::from_utf8(bytes).unwrap().replacen("\"v\":1", "\"v\":2", 1);
         assert_eq!(read_ends(newer.as_bytes()), read[1..]);

@@ -1,4 +1,4 @@
-//! The folder in which summaries of dead letters are cached.
+//! The folder in which the reads of buckets with dead letters are cached.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,11 +1,12 @@
-//! Summaries on disk, so that a second look at a container reads only new blobs.
+//! Reads on disk, so that a second look at a container reads only new objects.
 //!
-//! A file for each container has a line for each blob: its key, its ETag and the summaries of its dead letters. A blob never
-//! changes once it is written, and its ETag shows one that was replaced by hand. Several processes append whole lines to one file.
+//! A file for each container has a line for each object: its key, its ETag and its content. That is the summaries of dead letters,
+//! a dismissal, or the ledger of a job that is over. These objects rarely change, and the ETag shows one that did. Several
+//! processes append whole lines to one file.
 //!
-//! Promises: returns only what was read from a blob with this key and this ETag. A damaged line costs a request, and a
-//! file that cannot be used costs all of them: then [`SummaryCache::problem`] has the reason. Only the user can
-//! read the file. It has at most [`FILE_MAX_BYTES`].
+//! Promises: returns only what was read from an object with this key and this ETag. A damaged line costs a request, and a
+//! file that cannot be used costs all of them: then [`DiskCache::problem`] has the reason. Only the user can
+//! read the file. It has at most [`FILE_MAX_BYTES`], and when it is opened more than half of it is of use.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -15,11 +16,11 @@ use std::io::{
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use adapters::storage::Entry;
-use delivery::deadletter::stored::StoredDeadLetter;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use uuid::{Uuid, uuid};
 
-use crate::summary::{line_head, read_line, write_line};
+use crate::cache_line::{line_head, read_line, write_line};
 
 /// The largest file: some 200,000 dead letters. Others are read again each time.
 const FILE_MAX_BYTES: u64 = 256 << 20;
@@ -27,7 +28,7 @@ const FILE_MAX_BYTES: u64 = 256 << 20;
 const FILE_NAMESPACE: Uuid = uuid!("7d4c0f0e-53a1-5b0a-9a0b-8f0a3f6b1f57");
 
 /// The cache of a container.
-pub(crate) struct SummaryCache {
+pub(crate) struct DiskCache {
     path: PathBuf,
     state: Mutex<State>,
 }
@@ -46,14 +47,14 @@ struct CacheFile {
     lines: HashMap<String, LinePlace>,
 }
 
-/// The place of the line of a blob.
+/// The place of the line of an object.
 struct LinePlace {
     etag: String,
     offset: u64,
     bytes: usize,
 }
 
-impl SummaryCache {
+impl DiskCache {
     /// The cache of the container with this name, in this folder; neither need exist.
     pub(crate) fn new(folder: &Path, container: &str) -> Self {
         let name = Uuid::new_v5(&FILE_NAMESPACE, container.as_bytes());
@@ -61,41 +62,42 @@ impl SummaryCache {
         Self { path, state: Mutex::new(State::Closed) }
     }
 
-    /// True if a blob need not be read.
-    pub(crate) fn has(&self, blob: &Entry) -> bool {
-        self.on_file(|file| Ok(file.place(blob).is_some())).unwrap_or_default()
+    /// True if an object need not be read.
+    pub(crate) fn has(&self, key: &str, etag: &str) -> bool {
+        self.on_file(|file| Ok(file.place(key, etag).is_some())).unwrap_or_default()
     }
 
-    /// The summaries of a blob.
-    pub(crate) fn get(&self, blob: &Entry) -> Option<Vec<StoredDeadLetter>> {
-        let line = self.on_file(|file| file.line(blob)).flatten()?;
-        read_line(&line, &blob.key)
+    /// The ETag of the object with this key when it was read.
+    pub(crate) fn etag(&self, key: &str) -> Option<String> {
+        self.on_file(|file| Ok(file.lines.get(key).map(|place| place.etag.clone()))).flatten()
     }
 
-    /// Adds the summaries of a blob.
-    pub(crate) fn put(&self, blob: &Entry, letters: &[StoredDeadLetter]) {
-        // Without an ETag, a replaced blob could not be told from the one that was read.
-        if !blob.etag.is_empty() {
-            let line = write_line(&blob.key, &blob.etag, letters);
-            self.on_file(|file| file.append(blob, &line));
+    /// The content of an object.
+    pub(crate) fn get<T: DeserializeOwned>(&self, key: &str, etag: &str) -> Option<T> {
+        let line = self.on_file(|file| file.line(key, etag)).flatten()?;
+        read_line(&line, key)
+    }
+
+    /// Adds the content of an object.
+    pub(crate) fn put(&self, key: &str, etag: &str, content: &impl Serialize) {
+        // Without an ETag, a replaced object could not be told from the one that was read.
+        if !etag.is_empty() {
+            let line = write_line(key, etag, content);
+            self.on_file(|file| file.append(key, etag, &line));
         }
     }
 
-    /// Forgets the blobs with these keys.
+    /// Forgets the objects with these keys.
     pub(crate) fn forget(&self, keys: &HashSet<&str>) {
-        self.on_file(|file| file.keep(&self.path, |key| !keys.contains(key)));
+        self.on_file(|file| match file.lines.keys().any(|key| keys.contains(key.as_str())) {
+            true => file.rewrite(&self.path, |key| !keys.contains(key)),
+            false => Ok(()),
+        });
     }
 
-    /// Forgets all other blobs than those with these keys, if they take more than half of the file.
-    pub(crate) fn forget_missing(&self, keys: &HashSet<&str>) {
-        self.on_file(|file| {
-            let kept = file.lines.iter().filter(|(key, _)| keys.contains(key.as_str()));
-            let kept: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
-            match kept < file.bytes / 2 {
-                true => file.keep(&self.path, |key| keys.contains(key)),
-                false => Ok(()),
-            }
-        });
+    /// Forgets all other objects than those with such keys, if they take more than half of the file.
+    pub(crate) fn forget_missing(&self, is_kept: impl Fn(&str) -> bool) {
+        self.on_file(|file| file.shrink(&self.path, is_kept));
     }
 
     /// The reason why the file cannot be used, if so.
@@ -126,7 +128,14 @@ impl SummaryCache {
 }
 
 impl CacheFile {
+    /// The file, without what is stale in it if that is more than half: lines of another version, and those with a newer line.
     fn open(path: &Path) -> io::Result<Self> {
+        let mut file = Self::read_places(path)?;
+        file.shrink(path, |_| true)?;
+        Ok(file)
+    }
+
+    fn read_places(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             private_folder(folder)?;
         }
@@ -150,12 +159,12 @@ impl CacheFile {
         Ok(Self { file, bytes, lines })
     }
 
-    fn place(&self, blob: &Entry) -> Option<&LinePlace> {
-        self.lines.get(&blob.key).filter(|place| place.etag == blob.etag)
+    fn place(&self, key: &str, etag: &str) -> Option<&LinePlace> {
+        self.lines.get(key).filter(|place| place.etag == etag)
     }
 
-    fn line(&mut self, blob: &Entry) -> io::Result<Option<Vec<u8>>> {
-        let Some(&LinePlace { offset, bytes, .. }) = self.place(blob) else { return Ok(None) };
+    fn line(&mut self, key: &str, etag: &str) -> io::Result<Option<Vec<u8>>> {
+        let Some(&LinePlace { offset, bytes, .. }) = self.place(key, etag) else { return Ok(None) };
         self.read(offset, bytes).map(Some)
     }
 
@@ -166,7 +175,7 @@ impl CacheFile {
         Ok(line)
     }
 
-    fn append(&mut self, blob: &Entry, line: &[u8]) -> io::Result<()> {
+    fn append(&mut self, key: &str, etag: &str, line: &[u8]) -> io::Result<()> {
         let bytes = line.len();
         if self.bytes.saturating_add(bytes as u64) > FILE_MAX_BYTES {
             return Ok(());
@@ -175,16 +184,20 @@ impl CacheFile {
         // Other processes append too: only now is it known where this line is.
         self.bytes = self.file.stream_position()?;
         let offset = self.bytes.saturating_sub(bytes as u64);
-        let place = LinePlace { etag: blob.etag.clone(), offset, bytes };
-        self.lines.insert(blob.key.clone(), place);
+        let place = LinePlace { etag: etag.to_owned(), offset, bytes };
+        self.lines.insert(key.to_owned(), place);
         Ok(())
     }
 
+    /// Keeps only the newest lines of these keys, if the others take more than half of the file.
+    fn shrink(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
+        let kept = self.lines.iter().filter(|(key, _)| is_kept(key));
+        let kept_bytes: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
+        if kept_bytes < self.bytes / 2 { self.rewrite(path, is_kept) } else { Ok(()) }
+    }
+
     /// Writes the file again, with the lines of these keys only. Lines that other processes append meanwhile are lost.
-    fn keep(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
-        if self.lines.keys().all(|key| is_kept(key)) {
-            return Ok(());
-        }
+    fn rewrite(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let mut kept: Vec<(u64, usize)> = self
             .lines
             .iter()
@@ -200,7 +213,7 @@ impl CacheFile {
         }
         new.into_inner()?;
         std::fs::rename(&temporary, path)?;
-        *self = Self::open(path)?;
+        *self = Self::read_places(path)?;
         Ok(())
     }
 }
@@ -224,20 +237,22 @@ fn private_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::letter;
-    use crate::summary::summary;
 
-    fn blob(number: u32, etag: &str) -> Entry {
-        let letter = letter(number);
-        Entry { key: letter.key, bytes: 2_000, modified_ms: 0, etag: etag.to_owned() }
+    /// The name of an object, and its content.
+    fn key(number: u32) -> String {
+        format!("shop/orders/billing/2026/11/20/7/{number}.json")
     }
 
-    fn put(cache: &SummaryCache, numbers: std::ops::Range<u32>) {
-        numbers.for_each(|number| cache.put(&blob(number, "e"), &[summary(letter(number))]));
+    fn put(cache: &DiskCache, numbers: std::ops::Range<u32>) {
+        numbers.for_each(|number| cache.put(&key(number), "e", &key(number)));
     }
 
-    fn held(cache: &SummaryCache) -> Vec<u32> {
-        (0..10).filter(|number| cache.get(&blob(*number, "e")).is_some()).collect()
+    fn get(cache: &DiskCache, number: u32, etag: &str) -> Option<String> {
+        cache.get(&key(number), etag)
+    }
+
+    fn held(cache: &DiskCache) -> Vec<u32> {
+        (0..10).filter(|number| get(cache, *number, "e").is_some()).collect()
     }
 
     fn file_of(folder: &Path) -> PathBuf {
@@ -248,17 +263,17 @@ mod tests {
     fn a_blob_is_found_by_key_and_etag_in_this_process_and_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let caches = folder.path().join("new/caches");
-        let cache = SummaryCache::new(&caches, "s3://letters");
+        let cache = DiskCache::new(&caches, "s3://letters");
         put(&cache, 0..2);
-        for cache in [&cache, &SummaryCache::new(&caches, "s3://letters")] {
-            assert!(cache.has(&blob(1, "e")) && !cache.has(&blob(1, "other")));
-            assert_eq!(cache.get(&blob(1, "e")), Some(vec![summary(letter(1))]));
-            assert_eq!(cache.get(&blob(1, "other")), None);
+        for cache in [&cache, &DiskCache::new(&caches, "s3://letters")] {
+            assert!(cache.has(&key(1), "e") && !cache.has(&key(1), "other"));
+            assert_eq!(cache.etag(&key(1)).as_deref(), Some("e"));
+            assert_eq!((get(cache, 1, "e"), get(cache, 1, "other")), (Some(key(1)), None));
             assert_eq!(held(cache), [0, 1]);
         }
-        assert!(held(&SummaryCache::new(&caches, "s3://others")).is_empty());
-        cache.put(&blob(3, ""), &[summary(letter(3))]);
-        assert!(!cache.has(&blob(3, "")), "a blob without an ETag");
+        assert!(held(&DiskCache::new(&caches, "s3://others")).is_empty());
+        cache.put(&key(3), "", &key(3));
+        assert!(!cache.has(&key(3), ""), "an object without an ETag");
     }
 
     #[cfg(unix)]
@@ -267,18 +282,18 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let caches = folder.path().join("caches");
-        let cache = SummaryCache::new(&caches, "s3://letters");
+        let cache = DiskCache::new(&caches, "s3://letters");
         put(&cache, 0..2);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&caches), mode(&file_of(&caches))), (0o700, 0o600));
-        cache.forget(&[blob(0, "e").key.as_str()].into());
+        cache.forget(&[key(0).as_str()].into());
         assert_eq!((held(&cache), mode(&file_of(&caches))), (vec![1], 0o600));
     }
 
     #[test]
     fn damaged_and_unfinished_lines_hide_no_others() {
         let folder = tempfile::tempdir().unwrap();
-        put(&SummaryCache::new(folder.path(), "s3://letters"), 0..3);
+        put(&DiskCache::new(folder.path(), "s3://letters"), 0..3);
         let path = file_of(folder.path());
         let text = std::fs::read_to_string(&path).unwrap();
         let mut lines = text.lines();
@@ -286,53 +301,75 @@ mod tests {
             (lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap());
         let unfinished = &third[..third.len() / 2];
         std::fs::write(&path, format!("{first}\nnonsense\n\n{second}\n{unfinished}")).unwrap();
-        let cache = SummaryCache::new(folder.path(), "s3://letters");
+        let cache = DiskCache::new(folder.path(), "s3://letters");
         assert_eq!(held(&cache), [0, 1]);
         put(&cache, 4..5);
         assert_eq!(held(&cache), [0, 1, 4]);
-        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 4]);
+        assert_eq!(held(&DiskCache::new(folder.path(), "s3://letters")), [0, 1, 4]);
     }
 
     #[test]
     fn several_processes_append_to_one_file() {
         let folder = tempfile::tempdir().unwrap();
-        let [one, other] = [(), ()].map(|()| SummaryCache::new(folder.path(), "s3://letters"));
+        let [one, other] = [(), ()].map(|()| DiskCache::new(folder.path(), "s3://letters"));
         put(&one, 0..1);
         put(&other, 1..2);
         put(&one, 2..3);
         assert_eq!((held(&one), held(&other)), (vec![0, 2], vec![0, 1]));
-        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 2]);
+        assert_eq!(held(&DiskCache::new(folder.path(), "s3://letters")), [0, 1, 2]);
     }
 
     #[test]
     fn missing_blobs_are_forgotten_once_they_take_more_than_half_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = SummaryCache::new(folder.path(), "s3://letters");
+        let cache = DiskCache::new(folder.path(), "s3://letters");
         put(&cache, 0..10);
-        let keys: Vec<String> = (0..10).map(|number| blob(number, "e").key).collect();
-        let first = |count: usize| keys.iter().take(count).map(String::as_str).collect();
-        cache.forget_missing(&first(6));
+        let forget_after = |count: u32| {
+            cache.forget_missing(|kept| (0..count).any(|number| key(number) == kept));
+        };
+        forget_after(6);
         assert_eq!(held(&cache).len(), 10);
-        cache.forget_missing(&first(4));
+        forget_after(4);
         assert_eq!(held(&cache), [0, 1, 2, 3]);
         let text = std::fs::read_to_string(file_of(folder.path())).unwrap();
         assert_eq!(text.lines().count(), 4);
         put(&cache, 7..8);
-        assert_eq!(held(&SummaryCache::new(folder.path(), "s3://letters")), [0, 1, 2, 3, 7]);
+        assert_eq!(held(&DiskCache::new(folder.path(), "s3://letters")), [0, 1, 2, 3, 7]);
+    }
+
+    #[test]
+    fn stale_lines_are_removed_once_they_take_more_than_half_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = || DiskCache::new(folder.path(), "s3://letters");
+        put(&cache(), 0..4);
+        let path = file_of(folder.path());
+        let lines = || std::fs::read_to_string(&path).unwrap().lines().count();
+        // Each look appends the two that it finds changed.
+        for (etag, left) in [("f", 6), ("g", 8), ("h", 10), ("i", 6)] {
+            let cache = cache();
+            (0..2).for_each(|number| cache.put(&key(number), etag, &key(number)));
+            assert_eq!(lines(), left, "{etag}");
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"v\":\"", "\"v\":\"earlier-")).unwrap();
+        assert_eq!((held(&cache()), lines()), (vec![], 0));
     }
 
     #[test]
     fn a_full_file_takes_no_more() {
         let folder = tempfile::tempdir().unwrap();
-        put(&SummaryCache::new(folder.path(), "s3://letters"), 0..1);
+        let cache = DiskCache::new(folder.path(), "s3://letters");
+        put(&cache, 0..1);
         let path = file_of(folder.path());
+        // Another process fills it. This one finds out when it appends.
         let file = File::options().append(true).open(&path).unwrap();
         file.set_len(FILE_MAX_BYTES - 1).unwrap();
         (&file).write_all(b"\n").unwrap();
-        let cache = SummaryCache::new(folder.path(), "s3://letters");
         put(&cache, 1..2);
-        assert_eq!((held(&cache), cache.problem()), (vec![0], None));
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), FILE_MAX_BYTES);
+        let full = std::fs::metadata(&path).unwrap().len();
+        put(&cache, 2..3);
+        assert_eq!((held(&cache), cache.problem()), (vec![0, 1], None));
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), full);
     }
 
     #[test]
@@ -340,7 +377,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let cache = SummaryCache::new(&file, "s3://letters");
+        let cache = DiskCache::new(&file, "s3://letters");
         put(&cache, 0..1);
         assert!(held(&cache).is_empty());
         let problem = cache.problem().unwrap();

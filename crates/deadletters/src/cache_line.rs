@@ -1,0 +1,65 @@
+//! A line of the cache on disk: the content of an object, with its key and its ETag. Pure.
+//!
+//! Separate from [`crate::disk_cache`], which knows where the lines are. A line is read back as what it was written from, or not at
+//! all.
+
+use std::borrow::Cow;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+
+/// The version of a line. Another version of this program may read objects differently. Raise the number when a
+/// content or the reading of objects changes between releases.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-2");
+
+#[derive(Serialize, Deserialize)]
+struct Line<'l, T> {
+    #[serde(borrow)]
+    v: Cow<'l, str>,
+    #[serde(borrow)]
+    key: Cow<'l, str>,
+    #[serde(borrow)]
+    etag: Cow<'l, str>,
+    content: T,
+}
+
+/// The line of an object, with its line end.
+pub(crate) fn write_line(key: &str, etag: &str, content: &impl Serialize) -> Vec<u8> {
+    let line = Line { v: VERSION.into(), key: key.into(), etag: etag.into(), content };
+    let mut bytes = serde_json::to_vec(&line).expect("plain structs serialize");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Key and ETag of the object that a line is about; `None` for a damaged line, and for one of another version.
+pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
+    (line.v == VERSION).then_some((line.key, line.etag))
+}
+
+/// The content of the object with this key; `None` if this is not its line.
+pub(crate) fn read_line<T: DeserializeOwned>(line: &[u8], key: &str) -> Option<T> {
+    let line: Line<'_, T> = serde_json::from_slice(line).ok()?;
+    (line.v == VERSION && line.key == key).then_some(line.content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_back_unless_it_is_damaged_or_of_another_object_or_version() {
+        let content = vec!["a\nb".to_owned(), "\"c\"".to_owned()];
+        let line = write_line("key", "\"etag\"", &content);
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let read = |line: &[u8], key| read_line::<Vec<String>>(line, key);
+        assert_eq!(read(&line, "key"), Some(content));
+        let (key, etag) = line_head(&line).unwrap();
+        assert_eq!((&*key, &*etag), ("key", "\"etag\""));
+        assert_eq!(read(&line, "another"), None);
+        let cut = &line[..line.len() / 2];
+        assert!(line_head(cut).is_none() && read(cut, "key").is_none());
+        let other = String::from_utf8(line).unwrap().replace(VERSION, "0.0.0-0");
+        assert!(line_head(other.as_bytes()).is_none() && read(other.as_bytes(), "key").is_none());
+    }
+}

@@ -1,0 +1,178 @@
+//! The replay of a dead letter, and what is known of its end. Pure.
+//!
+//! Separate from the counts, because a state needs the one replay that counts for its dead letter.
+
+use std::collections::HashMap;
+
+use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::duration::DAY_MS;
+use delivery::time::moment;
+use uuid::Uuid;
+
+use super::{JobHeader, KnownEnd, LedgerEntry, ReplayState, SUBSCRIPTION};
+use crate::recorded::recorded_ms;
+
+/// The ends of the deliveries of a job, by the dead letter that was replayed.
+pub type Ends = HashMap<Uuid, StoredReplayEnd>;
+
+/// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
+/// that every delivery has, its dead letter within the 14 days of its own delivery to a sink, refused by
+/// storage for three days, and the report of its end for one.
+pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;
+
+/// What is known of the end of a delivery that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayEndState {
+    /// Its job records no ends.
+    NotRecorded,
+    /// It may still end.
+    UnderWay,
+    /// No end was reported, and none is to be expected: whether it was delivered is unknown.
+    Unknown,
+    /// It has ended.
+    Ended(KnownEnd),
+}
+
+/// A dead letter that was replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayRecord {
+    /// The job that replayed it.
+    pub job: String,
+    /// Its entry in the ledger of that job.
+    pub entry: LedgerEntry,
+    /// The source that tells the end of its delivery.
+    pub ending: Ending,
+}
+
+/// The source that tells the ends of the deliveries of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// They are recorded beside the ledger.
+    Recorded,
+    /// Each ends when its topic or URL accepts it.
+    Accepted,
+    /// Nothing.
+    Untold,
+}
+
+impl Ending {
+    /// Reads it from the header of a job.
+    #[must_use]
+    pub(crate) fn of(header: &JobHeader) -> Self {
+        match header.to == SUBSCRIPTION {
+            _ if header.results => Self::Recorded,
+            true => Self::Untold,
+            false => Self::Accepted,
+        }
+    }
+}
+
+impl ReplayRecord {
+    /// Whether it is unknown if the dead letter was sent, because the job was interrupted.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        self.entry.state == ReplayState::Intent
+    }
+
+    /// Tells as much of the end of its delivery as is known.
+    #[must_use]
+    pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
+        match (&self.entry.end, self.ending) {
+            (Some(end), _) => ReplayEndState::Ended(end.clone()),
+            (None, Ending::Recorded) if !self.is_uncertain() => {
+                if self.entry.is_overdue(now_ms) {
+                    ReplayEndState::Unknown
+                } else {
+                    ReplayEndState::UnderWay
+                }
+            }
+            (None, _) => ReplayEndState::NotRecorded,
+        }
+    }
+}
+
+impl LedgerEntry {
+    /// True if it was sent, and its end can no longer be expected.
+    #[must_use]
+    pub fn is_end_unknown(&self, now_ms: u64) -> bool {
+        self.state == ReplayState::Sent && self.is_overdue(now_ms)
+    }
+
+    /// Whether its delivery, if it was sent, would have ended by now.
+    pub(crate) fn is_overdue(&self, now_ms: u64) -> bool {
+        let sent_ms = moment::parse(&self.at);
+        sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
+    }
+}
+
+/// Keeps the entry that counts for a dead letter: one that was delivered, else the newest that was or may have been sent.
+pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
+    let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
+    if !was_sent && record.entry.end.is_none() {
+        return;
+    }
+    let is_delivered = |end: &KnownEnd| end.state == ReplayOutcome::Delivered;
+    let rank = |of: &ReplayRecord| {
+        let is_delivered = of.entry.end.as_ref().is_some_and(is_delivered);
+        (is_delivered, recorded_ms(&of.entry.at), !of.is_uncertain())
+    };
+    match known.get(&record.entry.letter) {
+        Some(other) if rank(other) >= rank(&record) => {}
+        Some(_) | None => _ = known.insert(record.entry.letter, record),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::EndCounts;
+    use crate::samples::entry;
+
+    fn record(job: &str, entry: LedgerEntry) -> ReplayRecord {
+        ReplayRecord { job: job.to_owned(), entry, ending: Ending::Recorded }
+    }
+
+    #[test]
+    fn an_end_that_was_not_reported_in_the_longest_life_of_a_delivery_is_unknown_and_not_under_way()
+    {
+        let end = KnownEnd { state: ReplayOutcome::Delivered, at: moment::rfc3339(7) };
+        let ended = LedgerEntry { end: Some(end.clone()), ..entry(2, ReplayState::Sent) };
+        let entries = [entry(1, ReplayState::Sent), ended, entry(3, ReplayState::Refused)];
+        let state = |at: usize, now_ms| record("j", entries[at].clone()).end_state(now_ms);
+        let at = |now_ms| {
+            let EndCounts { delivered, under_way, unknown, .. } =
+                EndCounts::of(&entries, &Ends::new(), now_ms);
+            ((delivered, under_way, unknown), state(0, now_ms))
+        };
+        // The entries were sent in millisecond 7.
+        assert_eq!(at(7 + UNKNOWN_AFTER_MS), ((1, 1, 0), ReplayEndState::UnderWay));
+        assert_eq!(at(8 + UNKNOWN_AFTER_MS), ((1, 0, 1), ReplayEndState::Unknown));
+        // One that comes later still counts.
+        assert_eq!(state(1, u64::MAX), ReplayEndState::Ended(end));
+    }
+
+    #[test]
+    fn of_entries_of_one_time_the_sent_one_counts_and_a_delivered_one_always() {
+        let mut known = HashMap::new();
+        for (job, state) in [
+            ("a", ReplayState::Intent),
+            ("b", ReplayState::Sent),
+            ("c", ReplayState::Intent),
+            ("d", ReplayState::Refused),
+        ] {
+            keep_latest(&mut known, record(job, entry(1, state)));
+        }
+        assert_eq!(known[&Uuid::from_u128(1)].job, "b");
+        let later =
+            |end| LedgerEntry { at: moment::rfc3339(8), end, ..entry(1, ReplayState::Intent) };
+        keep_latest(&mut known, record("e", later(None)));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "e");
+        let state = ReplayOutcome::Delivered;
+        let end = Some(KnownEnd { state, at: moment::rfc3339(7) });
+        keep_latest(&mut known, record("f", LedgerEntry { end, ..entry(1, ReplayState::Skipped) }));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "f");
+        keep_latest(&mut known, record("g", later(None)));
+        assert_eq!(known[&Uuid::from_u128(1)].job, "f");
+    }
+}

@@ -1,0 +1,27 @@
+//! The order in time of what ledgers and dismissals record. Pure.
+//!
+//! Separate because states, dismissals and replays all ask which record is the newest.
+
+use delivery::time::moment;
+
+/// The time of a record, in milliseconds, from its RFC 3339 text. One without a time is older than all others.
+pub(crate) fn recorded_ms(at: &str) -> u64 {
+    moment::parse(at).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_compared_by_their_value_and_not_as_text() {
+        let newest_first = [
+            "2026-11-20T09:00:02+01:00",
+            "2026-11-20T08:00:01.5Z",
+            "2026-11-20T08:00:01.0000000Z",
+            "2026-11-20T08:00:00Z",
+            "yesterday",
+        ];
+        assert!(newest_first.is_sorted_by(|a, b| recorded_ms(a) > recorded_ms(b)));
+    }
+}
