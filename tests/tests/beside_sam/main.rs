@@ -2,6 +2,7 @@
 //! run by the tool that its users have.
 
 mod cdk;
+mod terraform;
 mod workflows;
 
 use std::path::{Path, PathBuf};

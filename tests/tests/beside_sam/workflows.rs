@@ -1,9 +1,11 @@
-//! The sample workflow of GitHub, which checks and applies subscriptions with the roles of `infra/github.yaml`.
+//! The workflows of GitHub: the sample, which checks and applies subscriptions with the roles of `infra/github.yaml`, and that
+//! of a release.
 //!
 //! Read, not run. Whether the commands are ones that the program accepts is tested in the program, and
 //! whether the roles are enough for them on the emulated AWS.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -66,4 +68,69 @@ fn each_role_is_for_one_event_of_one_repository() {
             json!({format!("{host}:aud"): "sts.amazonaws.com", format!("{host}:sub"): subject});
         assert_eq!(statement["Condition"], json!({"StringEquals": claims}));
     }
+}
+
+/// The files that name actions of others.
+fn files_with_actions() -> Vec<PathBuf> {
+    let folders = [".github/workflows", "examples/gitops", "infra/check-action"];
+    let files = folders.iter().flat_map(|folder| {
+        fs::read_dir(root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"))
+    });
+    files.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+/// A tag can be moved to other code, a commit cannot.
+#[test]
+fn an_action_of_others_is_named_by_its_commit_with_its_version_beside_it() {
+    let mut seen = 0;
+    for file in files_with_actions() {
+        let text = fs::read_to_string(&file).expect("a file is text");
+        for action in text.lines().filter_map(|line| line.split_once("uses: ")) {
+            let (_, reference) = action.1.split_once('@').expect("an action has a version");
+            let (commit, version) = reference.split_once(" # v").unwrap_or((reference, ""));
+            let is_commit =
+                commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit && !version.is_empty(), "{}: {}", file.display(), action.1);
+            seen += 1;
+        }
+    }
+    assert!(seen >= 9, "{seen} actions");
+}
+
+/// The place of the step with this text in what it runs or uses.
+fn step(steps: &[Value], text: &str) -> usize {
+    let has = |value: &Value| value.as_str().is_some_and(|value| value.contains(text));
+    let found = steps.iter().position(|step| has(&step["run"]) || has(&step["uses"]));
+    found.unwrap_or_else(|| panic!("no step with {text}"))
+}
+
+#[test]
+fn a_release_is_not_made_without_the_advisories() {
+    let release = workflow(".github/workflows/release.yaml");
+    let steps = steps(&release, "release");
+    let advisories = step(steps, "cargo deny --locked check");
+    assert!(advisories < step(steps, "scripts/release"));
+    let command = steps[advisories]["run"].as_str().expect("a command");
+    assert!(command.ends_with(" advisories"), "{command}");
+    // Nothing lets the job go on after a failure.
+    assert!(!command.contains("||") && !command.contains(';') && !command.contains('\n'));
+    assert_eq!(steps[advisories].as_object().expect("a step").len(), 1);
+    assert_eq!(release["jobs"]["release"]["continue-on-error"], Value::Null);
+}
+
+#[test]
+fn what_was_uploaded_is_signed_by_a_job_that_builds_nothing() {
+    let release = workflow(".github/workflows/release.yaml");
+    assert_eq!(release["permissions"], json!({"contents": "read"}));
+    assert_eq!(release["jobs"]["release"]["permissions"], Value::Null);
+    let sign = &release["jobs"]["sign"];
+    assert_eq!(sign["needs"], "release");
+    assert_eq!(sign["permissions"], json!({"id-token": "write", "attestations": "write"}));
+    let (made, signed) = (steps(&release, "release"), steps(&release, "sign"));
+    let upload = &made[step(made, "upload-artifact")]["with"];
+    let download = &signed[step(signed, "download-artifact")]["with"];
+    assert_eq!((&upload["name"], &upload["path"]), (&download["name"], &download["path"]));
+    let attest = step(signed, "attest-build-provenance");
+    assert!(step(signed, "sha256sum --check --strict SHA256SUMS") < attest);
+    assert_eq!(signed[attest]["with"], json!({"subject-checksums": "release/SHA256SUMS"}));
 }
