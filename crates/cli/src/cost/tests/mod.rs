@@ -97,8 +97,8 @@ fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
         ("dispatch for events", 25_500),
         ("waits sent", 0),
         ("dead letters written", 0),
-        // Six queues without messages: 6 × 5 × 86,400 ÷ 20.
-        ("polls that find nothing", 129_600),
+        // Four queues without messages: 4 × 5 × 86,400 ÷ 20.
+        ("polls that find nothing", 86_400),
     ] {
         assert_eq!(quantity(&estimate, what), wanted, "{what}");
     }
@@ -111,12 +111,12 @@ fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
 #[test]
 fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
     let mut plan = plan();
-    // 1,000,000 ÷ 86,400 s × 5 s ÷ 5 pollers = 11.6, of which 10 fit into a batch.
+    // 1,000,000 ÷ 86,400 s × 5 s ÷ 5 pollers = 11.6, deleted ten at a time.
     plan.deployment.batch_window_s = 5;
-    let ten = estimate(&plan, &native());
+    let eleven = estimate(&plan, &native());
     assert_eq!(
-        (quantity(&ten, "dispatch invoked"), quantity(&ten, "events deleted")),
-        (100_000, 100_000)
+        (quantity(&eleven, "dispatch invoked"), quantity(&eleven, "events deleted")),
+        (90_909, 181_818)
     );
     plan.traffic.event_bytes = 65.0 * 1_024.0;
     let large = estimate(&plan, &native());
@@ -372,8 +372,9 @@ fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
 }
 
 /// Sixty processes: as many as the template's concurrency of new events and of retries allows.
-fn sixty(change: impl FnOnce(&mut Traffic)) -> Plan {
+fn thirty_five(change: impl FnOnce(&mut Traffic)) -> Plan {
     let mut plan = traffic(|of| (of.events, of.success) = (1e9, 0.9));
+    plan.deployment.concurrency = shares_of(50).expect("a row");
     change(&mut plan.traffic);
     plan
 }
@@ -386,25 +387,25 @@ fn table(plan: &Plan) -> u128 {
 }
 
 #[test]
-fn a_hundred_failing_destinations_cost_sixty_processes_less_than_a_dollar_a_day() {
-    let plan = sixty(|of| of.failing = 100.0);
+fn a_hundred_failing_destinations_cost_thirty_five_processes_less_than_a_dollar_a_day() {
+    let plan = thirty_five(|of| of.failing = 100.0);
     let used = estimate(&plan, &native()).load.table;
-    // 60 processes × 86,400 s ÷ 30 s.
-    assert!(close(used.news, 172_800.0), "{used:?}");
+    // 35 processes × 86,400 s ÷ 30 s.
+    assert!(close(used.news, 100_800.0), "{used:?}");
     // 291 probes each: 5 in the first 310 s, then one every five minutes. Each process asks before and after.
-    assert!(close(used.questions, 100.0 * 291.0 * 60.0 * 2.0), "{used:?}");
+    assert!(close(used.questions, 100.0 * 291.0 * 35.0 * 2.0), "{used:?}");
     // Each process finds it out and writes two items; ten claim a probe, one writes its result.
-    assert!(close(used.findings, 100.0 * (60.0 * 2.0 + 291.0 * 12.0)), "{used:?}");
+    assert!(close(used.findings, 100.0 * (35.0 * 2.0 + 291.0 * 12.0)), "{used:?}");
     let cost = table(&plan);
     assert!(cost <= DOLLAR * 3 / 4, "{cost}");
     // Those that hang are probed for longer, so the others ask more often.
-    let hang = sixty(|of| (of.failing, of.failure) = (100.0, Always::Timeout));
+    let hang = thirty_five(|of| (of.failing, of.failure) = (100.0, Always::Timeout));
     assert!(table(&hang) <= DOLLAR * 6 / 5, "{}", table(&hang));
 }
 
 #[test]
 fn an_invocation_asks_once_for_the_slots_of_all_its_deliveries_to_a_destination() {
-    let of = |limited| estimate(&sixty(|of| of.rate_limited = Some(limited)), &native());
+    let of = |limited| estimate(&thirty_five(|of| of.rate_limited = Some(limited)), &native());
     let one = of(1.0).load;
     let invocations = one.events.attempting + one.retries.attempting;
     assert!(close(one.table.slots, invocations), "{one:?}");
@@ -515,6 +516,8 @@ fn the_defaults_are_those_of_the_template() {
     assert_eq!(default("LogDeliveries"), "all");
     assert_eq!((default("EventsPollers"), default("MetricsPer")), (String::new(), String::new()));
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
-    let windows = template.matches("MaximumBatchingWindowInSeconds: !Ref DispatchBatchWindow\n");
-    assert_eq!(windows.count(), 2, "of events and of waits");
+    let (_, retries) =
+        template.split_once("EventSourceArn: !GetAtt RetryQueue.Arn").expect("a mapping");
+    let window = format!("MaximumBatchingWindowInSeconds: {}\n", super::load::RETRY_WINDOW_S);
+    assert!(retries.split("FunctionResponseTypes").next().is_some_and(|it| it.contains(&window)));
 }
