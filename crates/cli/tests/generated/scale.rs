@@ -10,30 +10,36 @@ use serde_json::Value;
 
 use crate::estimates::{json, list, need, number, printed, subscription, sum, text};
 
-/// The deployment of the estimates for a billion events: batches of 50 with a window of a second.
-const TUNED: &str = "--batch-size 50 --batch-window 1";
+/// The deployment of the estimates for a billion events.
+const TUNED: &str = "--batch-window 1 --concurrency 1000";
 /// Options that a deployment can set without its publishers.
-const TUNED_ALONE: &str = "--batch-size 100 --batch-window 1 --log-deliveries failures";
+const TUNED_ALONE: &str = "--batch-window 1 --log-deliveries failures";
+/// Volumes of a day, and the concurrency that each needs with full batches of ten.
+const VOLUMES: [(&str, &str); 4] = [("1e6", "10"), ("1e7", "20"), ("1e8", "50"), ("1e9", "500")];
 
 /// Loads with 99 % successful attempts, and what a million of their events shall cost without the network: with a line
 /// for each delivery, and with lines of failures only.
 const GOALS: [(&str, &str, [f64; 2]); 6] = [
     ("1 M a day, the defaults", "--events 1e6", [2.20, 2.00]),
     ("1 M a day, window 1 s", "--events 1e6 --batch-window 1", [1.45, 1.25]),
-    ("10 M a day, window 1 s", "--events 1e7 --batch-window 1", [0.82, 0.60]),
+    (
+        "10 M a day, window 1 s",
+        "--events 1e7 --concurrency 20 --batch-window 1",
+        [0.82, 0.60],
+    ),
     (
         "the same, publishers send ten messages per request",
-        "--events 1e7 --batch-window 1 --publish-batch 10",
+        "--events 1e7 --concurrency 20 --batch-window 1 --publish-batch 10",
         [0.46, 0.25],
     ),
     (
         "100 M a day, window 1 s, arrays of ten",
-        "--events 1e8 --batch-window 1 --events-per-message 10",
+        "--events 1e8 --concurrency 50 --batch-window 1 --events-per-message 10",
         [0.34, 0.12],
     ),
     (
         "10 M a day, window 1 s, ten subscriptions each",
-        "--events 1e7 --batch-window 1 --fan-out 10",
+        "--events 1e7 --concurrency 20 --batch-window 1 --fan-out 10",
         [3.10, 0.80],
     ),
 ];
@@ -204,36 +210,39 @@ fn unit_price(estimate: &Value, what: &str) -> f64 {
 
 fn limits() -> String {
     let rows = [
-        ("99 %, a new account", "--success 0.99 --account-concurrency 10"),
-        ("99 %", "--success 0.99"),
-        ("90 %", "--success 0.9"),
-        ("99 %, failures hang for 30 s", "--success 0.99 --outcome timeout"),
-        ("99 %, answers take a second", "--success 0.99 --answer PT1S"),
-        ("every destination down for a day, native", "--down P1D"),
-        ("the same, they hang for 30 s", "--down P1D --outcome timeout"),
-        ("every destination down for a day, eventgrid", "--down P1D --dialect eventgrid"),
-        ("one of ten down for a day, eventgrid", "--down P1D --down-share 0.1 --dialect eventgrid"),
+        ("99 %, as deployed by default", "--success 0.99"),
+        ("99 %", "--success 0.99 --concurrency 100"),
+        ("90 %", "--success 0.9 --concurrency 100"),
+        ("99 %, failures hang for 30 s", "--success 0.99 --outcome timeout --concurrency 100"),
+        ("99 %, answers take a second", "--success 0.99 --answer PT1S --concurrency 100"),
+        ("every destination down for a day, native", "--down P1D --concurrency 100"),
+        ("the same, they hang for 30 s", "--down P1D --outcome timeout --concurrency 100"),
         (
-            "the same, batches of 50 in 1 s",
-            "--down P1D --down-share 0.1 --dialect eventgrid --batch-size 50 --batch-window 1",
+            "every destination down for a day, eventgrid",
+            "--down P1D --dialect eventgrid --concurrency 100",
         ),
         (
-            "the same, RetryConcurrency 200",
-            "--down P1D --down-share 0.1 --dialect eventgrid --batch-size 50 --batch-window 1 --retry-concurrency 200",
+            "one of ten down for a day, eventgrid",
+            "--down P1D --down-share 0.1 --dialect eventgrid --concurrency 100",
         ),
-        ("99 %, batches of 50 in 1 s", "--success 0.99 --batch-size 50 --batch-window 1"),
         (
-            "99 %, the same, EventsConcurrency 1000",
-            "--success 0.99 --batch-size 50 --batch-window 1 --events-concurrency 1000 --account-concurrency 2000",
+            "the same, window 1 s",
+            "--down P1D --down-share 0.1 --dialect eventgrid --batch-window 1 --concurrency 100",
         ),
+        (
+            "the same, Concurrency 1000",
+            "--down P1D --down-share 0.1 --dialect eventgrid --batch-window 1 --concurrency 1000",
+        ),
+        ("99 %, window 1 s", "--success 0.99 --batch-window 1 --concurrency 100"),
+        ("99 %, the same, Concurrency 1000", "--success 0.99 --batch-window 1 --concurrency 1000"),
         (
             "99 %, 2 to 20 event pollers",
-            "--success 0.99 --events-pollers-minimum 2 --events-pollers-maximum 20",
+            "--success 0.99 --events-pollers 2-20 --concurrency 100",
         ),
     ]
     .map(|(name, load)| {
-        // All others are of an account whose quota was raised.
-        let quota = if load.contains("account") { "" } else { "--account-concurrency 1000" };
+        // All but the first are of an account whose quota was raised.
+        let quota = if load.contains("--concurrency") { "--account-concurrency 2000" } else { "" };
         let estimate = json(&format!("--events 1e6 {load} {quota}"));
         let first = text(&estimate, "gives_way_first");
         let nearest = need(&estimate, first);
@@ -244,19 +253,19 @@ fn limits() -> String {
 }
 
 fn what_processes_share() -> String {
-    const SIXTY: &str = "--events 1e9 --success 0.9";
+    const SEVENTY: &str = "--events 1e9 --success 0.9 --concurrency 100";
     let rows = [
         ("a million events, all healthy", "--events 1e6 --success 0.99", ""),
         ("the same", "--events 1e6 --success 0.99", "--failing 100"),
         ("the same", "--events 1e6 --success 0.99", "--rate-limited 1"),
         ("the same", "--events 1e6 --success 0.99", "--concurrency-limited 1"),
-        ("60 processes, all healthy", SIXTY, ""),
-        ("the same", SIXTY, "--failing 1"),
-        ("the same", SIXTY, "--failing 100"),
-        ("the same, probes hang for 30 s", SIXTY, "--failing 100 --outcome timeout"),
-        ("the same", SIXTY, "--rate-limited 1"),
-        ("the same, each gets fewer than one request a second", SIXTY, "--rate-limited 1000"),
-        ("the same", SIXTY, "--concurrency-limited 1"),
+        ("70 processes, all healthy", SEVENTY, ""),
+        ("the same", SEVENTY, "--failing 1"),
+        ("the same", SEVENTY, "--failing 100"),
+        ("the same, probes hang for 30 s", SEVENTY, "--failing 100 --outcome timeout"),
+        ("the same", SEVENTY, "--rate-limited 1"),
+        ("the same, each gets fewer than one request a second", SEVENTY, "--rate-limited 1000"),
+        ("the same", SEVENTY, "--concurrency-limited 1"),
     ]
     .map(|(name, load, options)| {
         let estimate = json(&format!("{load} {options}"));
@@ -276,8 +285,7 @@ fn outage() -> String {
     let rows = [
         ("as the template has it", ""),
         ("`LogLevel: warn`", "--log-level warn"),
-        ("`DispatchBatchSize: 100`", "--batch-size 100"),
-        ("`FairQueues: false`", "--fair-queues false"),
+        ("`DispatchBatchWindow: 1`", "--batch-window 1"),
         ("events of 10 KiB", "--event-bytes 10240"),
         ("without probation: eventgrid-kubernetes", "--dialect eventgrid-kubernetes"),
     ]
@@ -298,21 +306,21 @@ fn outage() -> String {
 
 /// The price of looking for changes, for some numbers of processes and topics.
 fn looking() -> String {
-    let rows = [(12, 100), (100, 1_000), (1_000, 10_000)].map(|(processes, topics)| {
-        let limits = format!("--events-concurrency {} --retry-concurrency 2", processes - 2);
-        let load = "--events 1e10 --success 0.9 --account-concurrency 10000";
-        let estimate = json(&format!("{load} {limits} --topics {topics}"));
+    let rows = [(20, 12, 100), (100, 70, 1_000), (1_000, 700, 10_000)];
+    let rows = rows.map(|(concurrency, processes, topics)| {
+        let load = "--events 1e10 --success 0.9";
+        let estimate = json(&format!("{load} --concurrency {concurrency} --topics {topics}"));
         let of = |member, wanted| sum(&estimate, member, |_, what| what == wanted);
         let [reads, looks] = ["subscriptions read", "subscriptions looked at"];
         let usd = of("usd", reads) + of("usd", looks);
         let counts = [reads, looks].map(|what| short(of("quantity", what)));
         let of_each = usd / f64::from(processes);
         format!(
-            "| {processes} | {topics} | {} | {} | {usd:.2} | {of_each:.4} |",
+            "| {concurrency} | {processes} | {topics} | {} | {} | {usd:.2} | {of_each:.4} |",
             counts[0], counts[1]
         )
     });
-    let head = "| processes | topics | reads a day | pages listed a day | $ a day | $ a day for each process |";
+    let head = "| `Concurrency` | processes | topics | reads a day | pages listed a day | $ a day | $ a day for each process |";
     table(head, &rows)
 }
 
@@ -331,8 +339,9 @@ fn elsewhere() -> String {
 }
 
 fn volumes() -> String {
-    let rows = ["1e6", "1e7", "1e8", "1e9"].map(|events| {
-        let of = |options: &str| json(&format!("--events {events} --success 0.99 {options}"));
+    let rows = VOLUMES.map(|(events, concurrency)| {
+        let load = format!("--events {events} --concurrency {concurrency} --success 0.99");
+        let of = |options: &str| json(&format!("{load} {options}"));
         let default = of("");
         let tuned = ["", "--publish-batch 10", "--events-per-message 10"]
             .map(|more| of(&format!("{TUNED_ALONE} {more}")));
@@ -382,16 +391,14 @@ fn turned_down() -> String {
         ("half the memory", "--memory 128"),
         ("no line of what succeeds at once", "--log-deliveries failures"),
         ("no line of any delivery", "--log-level warn"),
-        ("no fair queues", "--fair-queues false"),
         (
             "all but the arrays",
             "--batch-window 5 --log-deliveries failures --publish-batch 10 --memory 128",
         ),
         ("twice the memory", "--memory 512"),
-        ("Lambda's own lines", "--system-log-level info"),
         ("x86_64", "--architecture x86_64"),
-        ("metrics of 10 topics", "--topics 10 --metrics-per-topic"),
-        ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per-subscription"),
+        ("metrics of 10 topics", "--topics 10 --metrics-per topic"),
+        ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per subscription"),
         ("answers take a second", "--answer PT1S"),
         ("failures hang for 30 s", "--outcome timeout"),
     ]
