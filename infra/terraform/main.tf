@@ -10,7 +10,7 @@ terraform {
 }
 
 variable "name" {
-  description = "The name of the stack, which the names of its queues, buckets and functions contain"
+  description = "The name of the stack, which the names of its buckets and functions contain"
   type        = string
   default     = "lastmile"
 }

@@ -351,7 +351,10 @@ pub fn splits(text: &str) -> Result<Splits, String> {
 }
 
 /// The name of a publisher's key. Both services take an ARN as a name.
-fn publisher_key(text: &str) -> Result<SecretName, String> {
+///
+/// # Errors
+/// It is neither an ARN nor the name of a secret.
+pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     match text.split(':').nth(2) {
         Some(service) if text.starts_with("arn:") => format!("{service}:{text}").parse(),
         _ => text.parse(),

@@ -217,7 +217,7 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     let Some(project) = Project::new() else { return };
     let secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:shop-??????";
     let key = "arn:aws:kms:eu-west-1:123456789012:key/2c5f4d3e-1a0b-4c8d-9e7f-6a5b4c3d2e1f";
-    let given = json!({"DispatchMemory": 512, "FairQueues": false,
+    let given = json!({"DispatchMemory": 512, "LogDeliveries": "failures",
         "SecretArns": [secret], "PublisherArns": [], "KmsKeyArn": key, "DispatchBatchWindow": 1, "DispatchTimeout": 60});
     let done = project.bare(&json!([given]));
     assert!(done.status.success(), "{}", said(&done));
@@ -233,7 +233,7 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     assert_eq!(dispatch["MemorySize"], 512);
     let visibility = &template["Resources"]["EventsQueue"]["Properties"]["VisibilityTimeout"];
     assert_eq!(visibility["Fn::FindInMap"][1], "60");
-    assert_eq!(dispatch["Environment"]["Variables"]["FAIR_QUEUES"], "false");
+    assert_eq!(dispatch["Environment"]["Variables"]["LOG_DELIVERIES"], "failures");
     let conditions = &template["Conditions"];
     let is_there = |text: &str| json!({"Fn::Not": [{"Fn::Equals": [text, ""]}]});
     assert_eq!(conditions["HasSecrets"], is_there(secret));
@@ -245,14 +245,14 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
 fn a_value_that_cloudformation_would_refuse_is_refused() {
     let Some(project) = Project::new() else { return };
     let refused = [
-        (json!({"EventsConcurrency": 1}), "parameter EventsConcurrency: 1 is not 2 to 1000"),
         (
-            json!({"EventsConcurrency": "ten"}),
-            "parameter EventsConcurrency: \"ten\" is not 2 to 1000",
+            json!({"Concurrency": 30}),
+            "parameter Concurrency: 30 is not 10, 20, 50, 100, 200, 500, 1000, 2000",
         ),
+        (json!({"DispatchMemory": "ten"}), "parameter DispatchMemory: \"ten\" is not 128 to 10240"),
         (
-            json!({"EventsPollersMinimum": 1}),
-            "parameter EventsPollersMinimum: 1 is not 2 to 200, or 0",
+            json!({"EventsPollers": "1-10"}),
+            "parameter EventsPollers: \"1-10\" is not MINIMUM-MAXIMUM, such as 2-10, of 2 to 200 and 2 to 2000, or empty",
         ),
         (
             json!({"DispatchTimeout": 100}),

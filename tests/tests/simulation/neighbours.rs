@@ -31,7 +31,7 @@ struct Load {
     per_second: usize,
     /// Every event goes to all destinations; otherwise each to one, in turn.
     fan_out: bool,
-    /// EventsConcurrency; the others have a fifth of it.
+    /// Invocations at once for events; the other queues have a fifth of it.
     concurrency: usize,
     /// For how long.
     seconds: usize,

@@ -349,8 +349,7 @@ impl LiveStack {
             output("RetryQueueUrl", &aws.queue_url("retry")),
             output("LastResortQueueUrl", &aws.queue_url("last-resort")),
         ];
-        let parameters =
-            [parameter("DeadLetterPrefix", "some"), parameter("DispatchTimeout", "120")];
+        let parameters = [parameter("Concurrency", "10"), parameter("DispatchTimeout", "120")];
         let described = format!(
             "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
              <Parameters>{}</Parameters><Outputs>{}</Outputs></member></Stacks></DescribeStacksResult>\

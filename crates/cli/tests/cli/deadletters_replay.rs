@@ -342,7 +342,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     let rest = said.collect::<Vec<_>>().join("\n");
     assert_eq!(job.wait().expect("it ends").code(), Some(0), "{rest}");
     assert!(rest.contains("no dead letter has come for 1 s; 2 jobs sent what there was"), "{rest}");
-    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 6);
+    assert_eq!(receive(&sqs, &aws.queue_url("retry")).await.len(), 6);
     aws.stop().await;
 }
 

@@ -50,11 +50,12 @@ fn cells(page: &str, row: &str) -> Vec<String> {
 
 #[test]
 fn the_prices_of_the_readme_and_the_comparison_are_those_that_cost_prints() {
-    let (default, window) = (estimate(&["1e6"]), estimate(&["1e6", "--batch-window", "5"]));
+    let default = estimate(&["1e6"]);
+    let windows = ["1", "5"].map(|seconds| estimate(&["1e6", "--batch-window", seconds]));
     for name in ["README.md", "docs/comparison.md"] {
         let page = fs::read_to_string(pages::root().join(name)).expect("it is a page");
         let (without, with) = (cells(&page, WITHOUT), cells(&page, WITH));
-        for estimate in [&default, &window] {
+        for estimate in [&default].into_iter().chain(&windows) {
             let own = a_million(estimate, "lines", |service| !LOGS_AND_NETWORK.contains(&service));
             assert!(without[0].contains(&own), "{name}: {own} in {}", without[0]);
             let all = a_million(estimate, "lines", |_| true);
@@ -70,8 +71,9 @@ fn the_prices_of_the_readme_and_the_comparison_are_those_that_cost_prints() {
 #[test]
 fn the_comparison_has_the_prices_of_larger_loads() {
     let page = fs::read_to_string(pages::root().join("docs/comparison.md")).expect("it is a page");
-    for events in ["100e6", "1e9"] {
-        let price = a_million(&estimate(&[events]), "lines", |_| true);
-        assert!(page.contains(&format!("{price} for `--events {events}`")), "{events}: {price}");
+    for load in ["10e6 --concurrency 20", "100e6 --concurrency 50"] {
+        let options: Vec<&str> = load.split(' ').collect();
+        let price = a_million(&estimate(&options), "lines", |_| true);
+        assert!(page.contains(&format!("{price} for `--events {load}`")), "{load}: {price}");
     }
 }

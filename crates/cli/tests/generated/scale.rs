@@ -14,7 +14,7 @@ use crate::estimates::{json, list, need, number, printed, subscription, sum, tex
 const TUNED: &str = "--batch-window 1 --concurrency 1000";
 /// Options that a deployment can set without its publishers.
 const TUNED_ALONE: &str = "--batch-window 1 --log-deliveries failures";
-/// Volumes of a day, and the concurrency that each needs with full batches of ten.
+/// Volumes of a day, and the least concurrency of which full batches of ten use at most half.
 const VOLUMES: [(&str, &str); 4] = [("1e6", "10"), ("1e7", "20"), ("1e8", "50"), ("1e9", "500")];
 
 /// Loads with 99 % successful attempts, and what a million of their events shall cost without the network: with a line
@@ -22,11 +22,7 @@ const VOLUMES: [(&str, &str); 4] = [("1e6", "10"), ("1e7", "20"), ("1e8", "50"),
 const GOALS: [(&str, &str, [f64; 2]); 6] = [
     ("1 M a day, the defaults", "--events 1e6", [2.20, 2.00]),
     ("1 M a day, window 1 s", "--events 1e6 --batch-window 1", [1.45, 1.25]),
-    (
-        "10 M a day, window 1 s",
-        "--events 1e7 --concurrency 20 --batch-window 1",
-        [0.82, 0.60],
-    ),
+    ("10 M a day, window 1 s", "--events 1e7 --concurrency 20 --batch-window 1", [0.82, 0.60]),
     (
         "the same, publishers send ten messages per request",
         "--events 1e7 --concurrency 20 --batch-window 1 --publish-batch 10",
@@ -235,10 +231,7 @@ fn limits() -> String {
         ),
         ("99 %, window 1 s", "--success 0.99 --batch-window 1 --concurrency 100"),
         ("99 %, the same, Concurrency 1000", "--success 0.99 --batch-window 1 --concurrency 1000"),
-        (
-            "99 %, 2 to 20 event pollers",
-            "--success 0.99 --events-pollers 2-20 --concurrency 100",
-        ),
+        ("99 %, 2 to 20 event pollers", "--success 0.99 --events-pollers 2-20 --concurrency 100"),
     ]
     .map(|(name, load)| {
         // All but the first are of an account whose quota was raised.
@@ -308,7 +301,7 @@ fn outage() -> String {
 fn looking() -> String {
     let rows = [(20, 12, 100), (100, 70, 1_000), (1_000, 700, 10_000)];
     let rows = rows.map(|(concurrency, processes, topics)| {
-        let load = "--events 1e10 --success 0.9";
+        let load = "--events 1e11 --success 0.9";
         let estimate = json(&format!("{load} --concurrency {concurrency} --topics {topics}"));
         let of = |member, wanted| sum(&estimate, member, |_, what| what == wanted);
         let [reads, looks] = ["subscriptions read", "subscriptions looked at"];
@@ -399,8 +392,8 @@ fn turned_down() -> String {
         ("x86_64", "--architecture x86_64"),
         ("metrics of 10 topics", "--topics 10 --metrics-per topic"),
         ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per subscription"),
-        ("answers take a second", "--answer PT1S"),
-        ("failures hang for 30 s", "--outcome timeout"),
+        ("answers take a second", "--answer PT1S --concurrency 100"),
+        ("failures hang for 30 s", "--outcome timeout --concurrency 100"),
     ]
     .map(|(name, change)| {
         let day = number(&json(&format!("{LOAD} {change}"))["usd"], "day");

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use adapters::settings::publisher_key;
 use aws_config::SdkConfig;
 use aws_sdk_secretsmanager as secretsmanager;
 use aws_sdk_ssm as ssm;
@@ -91,8 +92,8 @@ fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
         let name = name.clone();
         Needed { name, by, parameter: "SecretArns" }
     });
-    let of_ingress = stack.list("PublisherKeys").filter_map(|name| {
-        let (name, by) = (name.parse().ok()?, "the ingress".to_owned());
+    let of_ingress = stack.list("PublisherKeyArns").filter_map(|arn| {
+        let (name, by) = (publisher_key(arn).ok()?, "the ingress".to_owned());
         Some(Needed { name, by, parameter: "PublisherKeyArns" })
     });
     of_subscriptions.chain(of_ingress).collect()
@@ -187,6 +188,20 @@ mod tests {
     use super::*;
 
     const ARN: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-AbCdEf";
+
+    #[test]
+    fn the_keys_of_publishers_are_needed_by_the_ingress() {
+        let parameter = "arn:aws:ssm:eu-west-1:123456789012:parameter/publishers/orders";
+        let arns = format!("{ARN}, {parameter}");
+        let needed = needed(&Stack::sample(&[("PublisherKeyArns", &arns)], &[]), None);
+        let names: Vec<String> = needed.iter().map(|key| key.name.to_string()).collect();
+        assert_eq!(names, [format!("secretsmanager:{ARN}"), format!("ssm:{parameter}")]);
+        assert!(
+            needed
+                .iter()
+                .all(|key| (key.by.as_str(), key.parameter) == ("the ingress", "PublisherKeyArns"))
+        );
+    }
 
     #[test]
     fn a_secret_that_is_missing_deleted_or_not_named_by_the_stack_is_an_error_that_says_what_to_do()
