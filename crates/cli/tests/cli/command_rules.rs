@@ -325,8 +325,6 @@ impl LiveStack {
         let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600);
         let aws = LocalAws::start(config).await.expect("the local AWS starts");
         let blobs: Vec<_> = LETTERS.map(Sample::blob).into();
-        let blobs: Vec<_> =
-            blobs.into_iter().map(|(key, text)| (format!("some/{key}"), text)).collect();
         sample_letters::write(&data.path().join("dead-letters"), &blobs);
         // The objects of the bucket are files.
         std::fs::create_dir_all(data.path().join("config")).expect("a folder");
@@ -349,7 +347,7 @@ impl LiveStack {
             output("RetryQueueUrl", &aws.queue_url("retry")),
             output("LastResortQueueUrl", &aws.queue_url("last-resort")),
         ];
-        let parameters = [parameter("Concurrency", "10"), parameter("DispatchTimeout", "120")];
+        let parameters = [parameter("DispatchTimeout", "120")];
         let described = format!(
             "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
              <Parameters>{}</Parameters><Outputs>{}</Outputs></member></Stacks></DescribeStacksResult>\
