@@ -31,7 +31,7 @@ struct Load {
     per_second: usize,
     /// Every event goes to all destinations; otherwise each to one, in turn.
     fan_out: bool,
-    /// EventsConcurrency; the others have a fifth of it.
+    /// The share of new events; the other queues have less.
     concurrency: usize,
     /// For how long.
     seconds: usize,
@@ -203,8 +203,10 @@ fn assert_hardly_noticed(load: &Load, minutes: Range<u64>) {
 
 #[test]
 fn of_the_events_beside_one_that_hangs_nearly_all_take_a_second_and_the_last_three() {
-    // With ten functions, and with four as on the emulated AWS.
-    for (per_second, concurrency, fan_out) in [(100, 10, false), (33, 4, false), (5, 4, true)] {
+    // With ten functions, with four, and with two as in a new account.
+    for (per_second, concurrency, fan_out) in
+        [(100, 10, false), (33, 4, false), (10, 2, false), (5, 4, true)]
+    {
         let (destinations, ill, seconds) = (20, vec![Behaviour::Silent], 120);
         let load = Load { destinations, ill, per_second, fan_out, concurrency, seconds };
         assert_hardly_noticed(&load, 0..2);
