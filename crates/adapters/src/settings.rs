@@ -8,7 +8,7 @@ use delivery::ports::QueueName;
 use delivery::publish::AllowedOrigins;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
-use delivery::subscription::sink::Container;
+use delivery::subscription::sink::{Container, check_prefix};
 use delivery::time::duration::SECOND_MS;
 use thiserror::Error;
 
@@ -321,6 +321,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
                     "it has {bytes} bytes; at most {PREFIX_MAX_BYTES} are allowed"
                 ));
             }
+            check_prefix(prefix)?;
             Ok(prefix.to_owned())
         })?;
         Ok(Container { bucket, prefix })
@@ -512,6 +513,8 @@ mod tests {
             (FUNCTION_TIMEOUT_SECONDS, "2m", "from 1 to 900"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
+            (DEAD_LETTER_PREFIX, "_replays", "as in letters/shop"),
+            (DEAD_LETTER_PREFIX, "letters/_dismissed/", "as in letters/shop"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),
