@@ -39,9 +39,8 @@ impl SqsSinks {
 impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         if self.own.iter().any(|url| queue.is_at(url)) {
-            return Err(PutError::Permanent(format!(
-                "{queue} is a queue of this deployment: name another queue as the sink"
-            )));
+            let why = "it is a queue of this deployment: name another queue as the sink";
+            return Err(PutError::Permanent(why.to_owned()));
         }
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
