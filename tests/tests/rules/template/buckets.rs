@@ -1,10 +1,9 @@
 //! The buckets of subscriptions and of dead letters.
 
-use delivery::subscription::sink::check_prefix;
 use delivery::topic_object::TOMBSTONE_TAG;
 use serde_json::{Value, json};
 
-use super::{TEMPLATE, matching, resources, statement, tls_only};
+use super::{TEMPLATE, resources, statement, tls_only};
 
 const BUCKETS: [&str; 2] = ["ConfigBucket", "DeadLetterBucket"];
 
@@ -126,23 +125,5 @@ fn a_bucket_outlives_the_stack() {
         for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
             assert_eq!(TEMPLATE["Resources"][name][policy], "Retain", "{name} {policy}");
         }
-    }
-}
-
-#[test]
-fn the_template_and_the_functions_allow_the_same_prefixes() {
-    let pattern = TEMPLATE["Parameters"]["DeadLetterPrefix"]["AllowedPattern"].as_str();
-    for prefix in [
-        "letters",
-        "a_b/c_",
-        "letters/shop",
-        "_replays",
-        "_x",
-        "a/_dismissed",
-        "a/_replays/b",
-        "a/b/_",
-    ] {
-        let is_allowed = !matching(pattern.expect("a pattern"), &format!("{prefix}\n")).is_empty();
-        assert_eq!(is_allowed, check_prefix(prefix).is_ok(), "{prefix}");
     }
 }

@@ -35,9 +35,8 @@ use url::Url;
 
 pub use self::ending::Ending;
 use self::searcher::{ENOUGH_BYTES, Searcher};
+pub use self::spellings::SHORT_BYTES;
 
-/// A shorter value is hidden only where it stands alone.
-pub const SHORT_BYTES: usize = 4;
 /// What replaces a credential.
 pub const HIDDEN: &str = "[secret]";
 /// The most values that are searched for; with more, the whole text is hidden.

@@ -7,8 +7,10 @@
 
 use std::collections::HashSet;
 
-use super::SHORT_BYTES;
 use super::encodings::{PARTS_OF_BASE64, as_lists, common, every};
+
+/// A shorter value is hidden only where it stands alone.
+pub const SHORT_BYTES: usize = 4;
 
 /// The longest pattern of the automaton. The rest of a spelling is compared.
 const PATTERN_MAX_BYTES: usize = 16;
