@@ -88,7 +88,7 @@ impl AwsPorts {
         Ok(Self {
             http: HttpSender::new(policy)?,
             storage: AwsStoragePorts {
-                sinks: SqsSinks(sqs.clone()),
+                sinks: SqsSinks::new(sqs.clone(), &settings.queues),
                 queues: SqsQueues::new(sqs, settings.queues.clone()),
                 blobs: S3Blobs(s3.clone()),
             },
@@ -123,7 +123,7 @@ impl AwsStoragePorts {
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
         Self {
-            sinks: SqsSinks(sqs.clone()),
+            sinks: SqsSinks::new(sqs.clone(), &settings.queues),
             queues: SqsQueues::new(sqs, settings.queues.clone()),
             blobs: S3Blobs(s3_client(config)),
         }

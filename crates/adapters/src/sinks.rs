@@ -7,7 +7,7 @@
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message::SendMessageError;
-use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage};
+use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage, QueueName};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
@@ -21,17 +21,34 @@ const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::
 
 /// External queues, reached through this deployment's client: they are in its region.
 #[derive(Debug, Clone)]
-pub struct SqsSinks(pub Client);
+pub struct SqsSinks {
+    client: Client,
+    /// The URLs of the queues of this deployment, which are no sinks: a function would read the dead letter as a message of
+    /// its own.
+    own: Vec<String>,
+}
+
+impl SqsSinks {
+    /// Sends to all queues but these.
+    #[must_use]
+    pub fn new(client: Client, own: &[(QueueName, String)]) -> Self {
+        Self { client, own: own.iter().map(|(_, url)| url.clone()).collect() }
+    }
+}
 
 impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+        if self.own.iter().any(|url| queue.is_at(url)) {
+            let why = "it is a queue of this deployment: name another queue as the sink";
+            return Err(PutError::Permanent(why.to_owned()));
+        }
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
             return Err(PutError::Permanent(format!(
                 "a message of {bytes} bytes is larger than a queue accepts"
             )));
         }
-        let message = self.0.send_message().queue_url(queue.url()).message_body(json);
+        let message = self.client.send_message().queue_url(queue.url()).message_body(json);
         let id = text_attribute(&id.to_string());
         let sent = message.message_attributes(ID_ATTRIBUTE, id).send().await;
         sent.map(drop).map_err(|error| put_error(&error))

@@ -23,6 +23,7 @@ use delivery::machine::step::{End, Settled};
 use delivery::ports::{Clock as _, PublishingError, QueueName, SecretError};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::time::duration::MINUTE_MS;
 use tracing::{Level, enabled, error, event, info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -197,10 +198,13 @@ impl Telemetry {
         );
     }
 
-    /// Measures the age of an event that waits for its first attempt: SQS knows no age of a message that is sent again.
+    /// Measures the age of an event that waits for its first attempt, once it is late: SQS knows no age of a message that is sent
+    /// again.
     pub fn waited(&self, published_ms: u64, now_ms: u64) {
         let age_ms = now_ms.saturating_sub(published_ms);
-        self.meter.measure_alone(Metric::EventAgeBeforeAttemptInMs, age_ms);
+        if age_ms >= MINUTE_MS {
+            self.meter.measure_alone(Metric::EventAgeBeforeAttemptInMs, age_ms);
+        }
     }
 
     /// Logs that an attempt begins, for a person who watches: its end is what is logged in a deployment.

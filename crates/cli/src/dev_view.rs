@@ -19,6 +19,7 @@ use crate::log_view;
 use crate::output::{LineOutput, note, out, out_json, out_rendered};
 use crate::queue::DEV_EVENTS_QUEUE;
 use crate::saved_files::Saved;
+use crate::shell;
 use crate::styled::{Part, Screen, Style};
 use crate::text;
 use crate::this_machine::is_here;
@@ -216,9 +217,11 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
         | Input::EventBridge
         | Input::S3 => "cloudevents",
     };
-    let to =
-        if queue == DEV_EVENTS_QUEUE { String::new() } else { format!("--queue-url {queue} ") };
-    lines.push_str(&format!("  lastmile sample {kind} | lastmile publish {to}--topic {topic} -\n"));
+    let topic = topic.to_string();
+    let mut publish = vec!["lastmile", "publish"];
+    publish.extend(if queue == DEV_EVENTS_QUEUE { vec![] } else { vec!["--queue-url", queue] });
+    publish.extend(["--topic", &topic, "-"]);
+    lines.push_str(&format!("  lastmile sample {kind} | {}\n", shell::command(&publish)));
     lines
 }
 
@@ -283,6 +286,8 @@ mod tests {
             assert_eq!(shown, format!("next, in other terminals:\n{commands}"));
         }
         assert!(next(other, &Catalogue::default()).contains("write a subscription"));
+        let shown = next("http://h/a;b", &catalogue("auto", "https://a.example.com/"));
+        assert!(shown.contains("publish --queue-url 'http://h/a;b' --topic n/t -"), "{shown}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use delivery::subscription::{Destination, Subscription, host_of};
 use crate::confirm::is_confirmed;
 use crate::files::usage_error;
 use crate::output::note;
+use crate::shell;
 use crate::text;
 use crate::this_machine::is_here;
 use url::Url;
@@ -98,7 +99,8 @@ impl EnvironmentArgs {
             return Ok(Allowed { names, hosts });
         }
         let listed: String = hosts.iter().map(|(name, hosts)| sends(name, hosts)).collect();
-        let options: String = hosts.keys().map(|name| format!(" --env {name}")).collect();
+        let options: String =
+            hosts.keys().map(|name| format!(" --env {}", shell::typed(name))).collect();
         let what = format!("the files name variables of your environment as secrets:\n{listed}");
         let otherwise = format!("{what}nothing was sent; this allows it:{}", text::line(&options));
         let question = format!("{what}send them?");
@@ -169,9 +171,10 @@ pub(crate) fn lookup(
             return std::env::var(name).ok();
         }
         if reported.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned()) {
-            let (name, host) = (text::line(name), text::line(&host_of(to)));
+            let (option, host) = (shell::command(&["--env", name]), text::line(&host_of(to)));
+            let name = text::line(name);
             note(format_args!(
-                "{name} is not sent to {host}: start again with --env {name} to allow that"
+                "{name} is not sent to {host}: start again with {option} to allow that"
             ));
         }
         None

@@ -53,10 +53,11 @@ pub(crate) async fn tell(
 
 /// The command that replays until nothing more comes.
 pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
-    let stack = stack.map(|stack| format!(" --stack {}", shell::typed(stack))).unwrap_or_default();
-    format!(
-        "lastmile deadletters replay{stack} --subscription {name} --reason {reason} --until-quiet {QUIET_AFTER}"
-    )
+    let (name, reason) = (name.to_string(), reason.to_string());
+    let mut words = vec!["lastmile", "deadletters", "replay"];
+    words.extend(stack.into_iter().flat_map(|stack| ["--stack", stack]));
+    words.extend(["--subscription", &name, "--reason", &reason, "--until-quiet", QUIET_AFTER]);
+    shell::command(&words)
 }
 
 /// The dead letters of a subscription in the container of the stack, by their keys.
@@ -69,4 +70,17 @@ async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<Li
         ..Filter::default()
     };
     letters.listed_total(&filter).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_single_words_of_the_command() {
+        let name: SubscriptionName = "a b/it's/$(id); `x`".parse().unwrap();
+        let replay = "lastmile deadletters replay --stack 's; t' --subscription \
+                      'a b/it'\\''s/$(id); `x`' --reason Paused --until-quiet PT12M";
+        assert_eq!(command(Some("s; t"), &name, Reason::Paused), replay);
+    }
 }

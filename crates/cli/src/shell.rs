@@ -19,6 +19,11 @@ pub(crate) fn typed(text: &str) -> String {
     quoted(text)
 }
 
+/// A command of these words.
+pub(crate) fn command(words: &[&str]) -> String {
+    words.iter().map(|word| typed(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// An option on a line of its own.
 pub(crate) fn option(name: &str, word: &str) -> String {
     format!(" \\\n  --{name} {word}")
@@ -121,6 +126,28 @@ mod tests {
         let output = Command::new("sh").arg("-c").arg(format!("printf %s {word}")).output();
         assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), text);
         assert_eq!(typed("a b"), "'a b'");
+    }
+
+    #[test]
+    fn each_word_of_a_command_reaches_the_program_as_it_is() {
+        let words = [
+            "%s\\n",
+            "a b",
+            "it's",
+            "$(id)",
+            "`id`",
+            "; id",
+            "two\nlines",
+            "a\"b",
+            "*",
+            "",
+            "-x",
+            "é",
+        ];
+        let command = command(&[&["printf"], &words[..]].concat());
+        let output = Command::new("sh").arg("-c").arg(&command).output().unwrap();
+        let printed = words[1..].join("\n") + "\n";
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), printed, "{command}");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
             format!("functions only send to queues of their own region: name one in {region}");
         return Some(Problem::refused(message, help));
     }
-    if stack.own_queues().any(|subscription_segment| is_queue(subscription_segment, &queue.url())) {
+    if stack.own_queues().any(|url| queue.is_at(url)) {
         let message = format!(
             "{name} sends its dead letters to {sink}, a queue of the stack {} itself",
             stack.name
@@ -97,12 +97,6 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
     };
     let may_send = stack.extra_sinks().any(|extra| covers(extra, &[&arn]));
     (!may_send).then(|| refused(name, &sink, &arn, stack))
-}
-
-/// Whether two URLs are of one queue, by account and name: one region has several host names.
-fn is_queue(subscription_segment: &str, url: &str) -> bool {
-    let path = |url: &str| url.rsplit('/').take(2).map(str::to_owned).collect::<Vec<String>>();
-    path(subscription_segment) == path(url)
 }
 
 fn refused(name: &SubscriptionName, sink: &str, arn: &str, stack: &Stack) -> Problem {

@@ -24,7 +24,8 @@ use delivery::wire::{WireError, is_replay_end, read_replay_end};
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
 
-use crate::AT_ONCE;
+/// Messages that return to their queue at a time.
+const AT_ONCE: usize = 50;
 
 /// An end that storage refused for this long is given up.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;

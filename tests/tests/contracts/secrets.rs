@@ -133,7 +133,9 @@ async fn an_environment_variable_is_a_secret() {
 async fn the_functions_own_credentials_are_never_a_secret_to_send() {
     let extension = ScriptedExtension::responding(refusal("500 Oh")).await;
     // No subscription file can name them; if they are requested anyway, they are refused here too.
-    for variable in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token"] {
+    for variable in
+        ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token", "PATH", "_HANDLER"]
+    {
         let name = SecretName::Environment(variable.to_owned());
         assert!(format!("env:{variable}").parse::<SecretName>().is_err());
         let error = extension.stores.keyring(&[&name], &destination()).await.expect_err(variable);

@@ -116,7 +116,8 @@ async fn what_the_sender_adds_is_sent_once_and_hidden_in_what_comes_back() {
     };
     let body = String::from_utf8_lossy(body);
     assert!(body.contains("that was all"), "{body}");
-    for value in [TOKEN, SECRET, "Signature=", "AKIDEXAMPLE"] {
+    let (_, signature) = received[0].header("authorization").unwrap().rsplit_once('=').unwrap();
+    for value in [signature, SECRET, "Signature=", "AKIDEXAMPLE"] {
         assert!(!body.contains(value), "{value} in {body}");
     }
 }

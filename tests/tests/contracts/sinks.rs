@@ -2,7 +2,7 @@
 
 use adapters::sinks::{ID_ATTRIBUTE, SqsSinks};
 use delivery::delivery::DELIVERY_NAMESPACE;
-use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage as _};
+use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage as _, QueueName};
 use delivery::subscription::sink::SinkQueue;
 use lastmile_tests::scripted::Scripted;
 
@@ -18,7 +18,7 @@ fn queue(cloud: &Cloud, name: &str) -> SinkQueue {
 #[tokio::test]
 async fn an_accepted_message_is_in_the_queue_with_its_id() {
     let cloud = Cloud::start().await;
-    let sinks = SqsSinks(cloud.sqs.clone());
+    let sinks = SqsSinks::new(cloud.sqs.clone(), &[]);
     let json = r#"{"id":"größe","data":"\u0001"}"#;
     assert_eq!(
         sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, json).await,
@@ -43,7 +43,7 @@ async fn an_accepted_message_is_in_the_queue_with_its_id() {
 #[tokio::test]
 async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_large() {
     let cloud = Cloud::start().await;
-    let sinks = SqsSinks(cloud.sqs.clone());
+    let sinks = SqsSinks::new(cloud.sqs.clone(), &[]);
     let large = "x".repeat(MESSAGE_MAX_BYTES);
     for (name, json) in [("nowhere", "{}"), ("last-resort", large.as_str())] {
         let refused = sinks.put_message(&queue(&cloud, name), DELIVERY_NAMESPACE, json).await;
@@ -52,9 +52,22 @@ async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_la
 }
 
 #[tokio::test]
+async fn a_queue_of_the_deployment_takes_no_dead_letter() {
+    let cloud = Cloud::start().await;
+    let own = [(QueueName::LastResort, cloud.aws.queue_url("last-resort"))];
+    let sinks = SqsSinks::new(cloud.sqs.clone(), &own);
+    let refused = sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, "{}").await;
+    let Err(PutError::Permanent(why)) = refused else { panic!("{refused:?}") };
+    assert!(
+        why.ends_with("is a queue of this deployment: name another queue as the sink"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
 async fn the_largest_message_that_a_queue_takes_is_accepted_and_no_larger_one() {
     let cloud = Cloud::start().await;
-    let (sinks, queue) = (SqsSinks(cloud.sqs.clone()), queue(&cloud, "last-resort"));
+    let (sinks, queue) = (SqsSinks::new(cloud.sqs.clone(), &[]), queue(&cloud, "last-resort"));
     // Name, type and value of its attribute count as well.
     let room = MESSAGE_MAX_BYTES - ID_ATTRIBUTE.len() - "String".len() - 36;
     let largest = "x".repeat(room);
@@ -102,7 +115,7 @@ async fn what_a_queue_answers_is_quoted_and_says_whether_it_is_for_good() {
         let step = call_error(status, code, older);
         let server = Scripted::start(move |_| vec![step.clone()]).await.expect("a free port");
         let queue = format!("127.0.0.1:{}/000000000000/sink", server.port());
-        let sinks = SqsSinks(sqs_client(&server.endpoint()));
+        let sinks = SqsSinks::new(sqs_client(&server.endpoint()), &[]);
         let queue = queue.parse().expect("a queue");
         let refused = sinks.put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
         let said = format!("{}: as scripted", older.unwrap_or(code));
@@ -115,6 +128,7 @@ async fn what_a_queue_answers_is_quoted_and_says_whether_it_is_for_good() {
 async fn an_unreachable_queue_is_a_temporary_error() {
     let unreachable = sqs_client("http://127.0.0.1:9");
     let queue = "127.0.0.1:9/000000000000/lost".parse().expect("a queue");
-    let refused = SqsSinks(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
+    let refused =
+        SqsSinks::new(unreachable, &[]).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
     assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
 }

@@ -151,7 +151,7 @@ fn a_function_takes_messages_from_its_queues_and_sends_to_those_it_needs() {
 }
 
 #[test]
-fn only_functions_and_operators_send_to_internal_queues_and_everybody_over_tls() {
+fn only_functions_and_operators_send_to_internal_queues_and_take_messages_and_everybody_uses_tls() {
     on_deployment(|Deployment { stack, .. }| async move {
         let internal = QUEUES.into_iter().filter(|name| *name != "EventsQueue");
         let by = |role: &'static str| {
@@ -161,6 +161,11 @@ fn only_functions_and_operators_send_to_internal_queues_and_everybody_over_tls()
         };
         assert_denied(stack, false, by(OPERATOR).collect()).await;
         assert_denied(stack, true, by(STRANGER).collect()).await;
+        let delete = |role: &'static str| {
+            QUEUES.map(|name| (role, "sqs.delete_message", no_receipt(stack, name))).to_vec()
+        };
+        assert_denied(stack, false, delete(OPERATOR)).await;
+        assert_denied(stack, true, delete(STRANGER)).await;
         let in_clear = |mut call: Call| {
             call.2["InClear"] = json!(true);
             call

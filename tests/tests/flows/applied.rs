@@ -39,12 +39,12 @@ async fn a_topic_that_is_applied_while_dispatch_runs_is_found_before_its_events_
 async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_lists_later() {
     let policy = |host: &str| {
         format!(
-            "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {{secrets: [{{name: 'env:PATH', hosts: [{host}]}}]}}\n"
+            "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {{secrets: [{{name: 'env:HOME', hosts: [{host}]}}]}}\n"
         )
     };
     let sending = |name: &str| {
         subscription(name, "/in", "  retry: {maxAttempts: 1}")
-            .replace("/in\"", "/in\", headers: [{name: x-token, secret: 'env:PATH'}]")
+            .replace("/in\"", "/in\", headers: [{name: x-token, secret: 'env:HOME'}]")
             .replace("topic: orders", &format!("topic: {name}"))
     };
     // Applied by itself: files with both would be refused.
@@ -54,7 +54,7 @@ async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_
     let letters = app.dead_letters(1).await;
     let told = letters[0].1.to_string();
     assert!(told.contains(r#"may not be sent to \"127.0.0.1\""#), "{told}");
-    assert!(!told.contains(&std::env::var("PATH").expect("a variable")), "{told}");
+    assert!(!told.contains(&std::env::var("HOME").expect("a variable")), "{told}");
 
     app.apply(&[policy("127.0.0.1")]).await;
     // What is missing causes a look at the newest settings.
@@ -62,5 +62,5 @@ async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_
     app.dead_letters(2).await;
     app.publish("shop/first", CLOUD_EVENT).await;
     let received = app.received(1).await;
-    assert_eq!(received[0].headers["x-token"], std::env::var("PATH").expect("a variable"));
+    assert_eq!(received[0].headers["x-token"], std::env::var("HOME").expect("a variable"));
 }

@@ -118,10 +118,12 @@ async fn a_cycle_of_topics_ends_in_one_dead_letter_about_the_dead_letter() {
 }
 
 #[tokio::test]
-async fn an_external_queue_gets_the_dead_letter_and_without_the_queue_it_is_in_the_container() {
-    for (queue, letters) in [("last-resort", 0), ("nowhere", 1)] {
+async fn an_external_queue_gets_the_dead_letter_and_without_one_it_is_in_the_container() {
+    for (queue, letters) in [("lost", 0), ("nowhere", 1), ("last-resort", 1)] {
         let sink = format!("'sqs://127.0.0.1:4566/000000000000/{queue}'");
         let app = AppFixture::with_reactions(&[with_sink(&sink)], by_path(&["/orders"])).await;
+        let created = app.stack.sqs().create_queue().queue_name("lost").send().await;
+        created.expect("the queue of somebody else");
         app.publish("shop/orders", CLOUD_EVENT).await;
         if letters == 0 {
             let document = app.message_of(queue).await;
@@ -135,7 +137,8 @@ async fn an_external_queue_gets_the_dead_letter_and_without_the_queue_it_is_in_t
                 serde_json::from_str(letter[0]["lastmile"].as_str().expect("a text"))
                     .expect("JSON");
             let why = lastmile["sinkerror"].as_str().expect("it says why");
-            assert!(why.starts_with("127.0.0.1:4566/000000000000/nowhere: "), "{why}");
+            assert!(why.starts_with(&format!("127.0.0.1:4566/000000000000/{queue}: ")), "{why}");
+            assert_eq!(why.contains("a queue of this deployment"), queue == "last-resort", "{why}");
         }
         assert_eq!(app.dead_letters_when_idle().await.len(), letters);
     }

@@ -29,6 +29,9 @@ fn kept(credentials: &Credentials, text: &str, ending: Ending) -> String {
 }
 
 proptest! {
+    // Each case has other values, so it makes an automaton, without optimisation.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn no_spelling_of_a_credential_survives_in_any_surrounding(
         values in vec(VALUE, 1..4),
@@ -58,9 +61,9 @@ proptest! {
             let text = format!("{before}{}", spelling.echo);
             let cut = &text[..text.floor_char_boundary(text.len() * percent / 100)];
             let kept = kept(&credentials, cut, Ending::Cut);
-            // An incomplete escape, a character of base64, or what is encoded before the value.
+            // An incomplete escape, or three characters of base64, and what is encoded before the value.
             let left = kept.trim_start_matches([' ', '.', ',']).trim_end();
-            prop_assert!(left.len() <= 8, "{:?} of {:?} left {}", cut, spelling, kept);
+            prop_assert!(left.len() <= 10, "{:?} of {:?} left {}", cut, spelling, kept);
         }
     }
 

@@ -17,7 +17,6 @@ use delivery::request::Request;
 use delivery::request::signer::Signer;
 use delivery::subscription::auth::sigv4::SIGNING_HEADERS;
 use delivery::subscription::credentials::Credentials;
-use delivery::subscription::secret::Secret;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 /// What a signature adds to a request.
@@ -90,10 +89,11 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
     let (instructions, signature) = sign(signable.ok()?, &params).ok()?.into_parts();
     let headers: Vec<(String, String)> =
         instructions.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let token = credentials.session_token.as_ref().map(Secret::expose);
+    // The session token is a credential of the destination, as long as it is valid.
+    let mut hidden = Credentials::of_one_request();
+    hidden.add(signature.as_bytes());
+    hidden.add(credentials.access_key_id.as_bytes());
     let authorization = headers.iter().find(|(name, _)| name == "authorization");
-    let hidden = [Some(signature.as_str()), token, authorization.map(|(_, value)| value.as_str())];
-    let mut credentials = Credentials::default();
-    hidden.into_iter().flatten().for_each(|value| credentials.add(value.as_bytes()));
-    Some(Signed { headers, credentials })
+    authorization.into_iter().for_each(|(_, value)| hidden.add(value.as_bytes()));
+    Some(Signed { headers, credentials: hidden })
 }

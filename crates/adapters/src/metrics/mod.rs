@@ -56,7 +56,7 @@ pub enum Metric {
     DestinationProcessingDurationInMs,
     /// From publication to the end of a successful delivery.
     EventAgeAtDeliveryInMs,
-    /// From publication to when a delivery without an attempt was put off.
+    /// From publication to when a delivery without an attempt was put off, if that is a minute or more.
     EventAgeBeforeAttemptInMs,
 }
 

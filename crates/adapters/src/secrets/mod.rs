@@ -18,7 +18,9 @@ mod member;
 use std::fmt;
 
 use delivery::ports::{Clock, PublisherKeys, SecretError, Secrets};
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{
+    Keyring, Secret, SecretName, VARIABLE_RULE, is_reserved_variable,
+};
 use extension::{Extension, ExtensionError, SecretId};
 pub use extension::{PORT, TOKEN};
 use futures::future::join_all;
@@ -27,10 +29,6 @@ use url::Url;
 
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
-
-/// No `env:` name may begin with this: Lambda keeps the function's credentials in such variables,
-/// and the author of subscriptions must not be able to send those to a destination.
-const RESERVED_PREFIX: &str = "AWS_";
 
 /// A value is refreshed after this time: a rotated secret is in use everywhere within five minutes, and Secrets Manager charges per ten
 /// thousand calls.
@@ -89,12 +87,9 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
 
     /// A variable of the environment; not cached, because it does not change while we run.
     fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
-        // The name may be shorter, or have a character across this position.
-        let beginning = name.get(..RESERVED_PREFIX.len());
-        if beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(RESERVED_PREFIX)) {
-            return Err(format!(
-                "variables that begin with {RESERVED_PREFIX} are reserved and are never sent"
-            ));
+        // Also a name that was not read from a file.
+        if is_reserved_variable(name) {
+            return Err(format!("it is the function's own and is not sent: {VARIABLE_RULE}"));
         }
         (self.environment)(name, to)
             .map(Secret::new)

@@ -17,6 +17,7 @@ use dialects::Deployment;
 use super::Topics;
 use crate::advice::chain;
 use crate::output::note;
+use crate::shell::typed;
 use crate::text;
 
 /// The objects of a deployment beside its topics.
@@ -145,9 +146,10 @@ pub(super) fn own_destinations(
             let Some(mapped) = own.remove(reference) else { continue };
             if mapped != *address {
                 bail!(
-                    "{} is mapped by {of:?}, and elsewhere by these files: change it with --owner {of:?}, or remove it \
+                    "{} is mapped by {of:?}, and elsewhere by these files: change it with --owner {}, or remove it \
                      from the files",
-                    text::line(reference)
+                    text::line(reference),
+                    typed(of)
                 );
             }
         }
@@ -200,9 +202,9 @@ pub(super) fn apply_settings(
     if let Some(wanted) = &wanted.notifications {
         match object.notifications.as_ref().filter(|of| of.owner != owner) {
             Some(of) if of.spec != wanted.spec => bail!(
-                "Notifications belongs to {:?}: change it with --owner {:?}, or remove it from the files",
+                "Notifications belongs to {:?}: change it with --owner {}, or remove it from the files",
                 of.owner,
-                of.owner
+                typed(&of.owner)
             ),
             Some(_) => {}
             None => object.notifications = Some(wanted.clone()),
@@ -224,9 +226,9 @@ pub(super) fn apply_publishers(
     for (topic, entry) in &wanted.publishers.topics {
         if let Some(of) = object.topics.get(topic).filter(|of| of.from != entry.from) {
             bail!(
-                "the publishers of {topic} belong to {:?}: change them with --owner {:?}",
+                "the publishers of {topic} belong to {:?}: change them with --owner {}",
                 of.owner,
-                of.owner
+                typed(&of.owner)
             );
         }
         object.topics.entry(topic.clone()).or_insert_with(|| entry.clone());

@@ -10,6 +10,7 @@ use delivery::topic_object::{TopicObject, owner_of, plain_topic_entry};
 use thiserror::Error;
 
 use super::Addresses;
+use crate::shell::typed;
 
 /// The object of a topic with texts of its own.
 pub(crate) type Object = TopicObject<'static>;
@@ -17,8 +18,9 @@ pub(crate) type Object = TopicObject<'static>;
 /// Somebody else's entry would be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "{} belongs to {owner:?}: change it with --owner {owner:?}, or remove it from the files",
-    entry.as_deref().map_or("the topic itself".to_owned(), |name| format!("the subscription {name}"))
+    "{} belongs to {owner:?}: change it with --owner {}, or remove it from the files",
+    entry.as_deref().map_or("the topic itself".to_owned(), |name| format!("the subscription {name}")),
+    typed(owner)
 )]
 pub(crate) struct Foreign {
     /// The name of a subscription; `None` for the settings of the topic.

@@ -33,6 +33,7 @@ pub(crate) use self::plan::Plan;
 use self::readdress::Addresses;
 pub(crate) use self::versions::Changes;
 use crate::change_record::ChangeRecord;
+use crate::shell;
 use crate::store;
 
 /// The number of times that a change is made again because somebody else was faster.
@@ -87,9 +88,8 @@ impl Topics {
         let problem = || format!("the topic {name} cannot be read");
         let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
             if self.is_lost(&key).await.with_context(problem)? {
-                bail!(
-                    "the object of {name} was deleted, not removed: lastmile rollback {name} restores it"
-                );
+                let rollback = shell::command(&["lastmile", "rollback", &name.to_string()]);
+                bail!("the object of {name} was deleted, not removed: {rollback} restores it");
             }
             return Ok(Current::default());
         };

@@ -220,19 +220,19 @@ fn endpoints_of_a_deployment_are_validated() {
 #[test]
 fn a_secret_that_the_policy_of_a_deployment_forbids_is_not_sent_for_a_validation() {
     let folder = tempfile::tempdir().expect("a folder");
-    let more = ", consent: {handshake: eventgrid}, signing: {secrets: ['env:PATH']}";
+    let more = ", consent: {handshake: eventgrid}, signing: {secrets: ['env:HOME']}";
     let signed = subscription("a", more).replace("a.example.com/in?code=secret", "127.0.0.1:1/");
     apply(folder.path(), "team", &[signed]);
     let to = uri(folder.path());
-    let validate = || run(folder.path(), &["validate", "--to", &to, "--env", "PATH"]);
+    let validate = || run(folder.path(), &["validate", "--to", &to, "--env", "HOME"]);
     let (printed, _) = validate();
     assert!(!printed.contains("may not be sent"), "{printed}");
     // Who may write topics need not be who writes the policy.
-    let policy = r#"{"v":1,"secretPolicies":{"p":{"secrets":[{"name":"env:PATH","hosts":["b.example.com"]}]}}}"#;
+    let policy = r#"{"v":1,"secretPolicies":{"p":{"secrets":[{"name":"env:HOME","hosts":["b.example.com"]}]}}}"#;
     std::fs::write(object(folder.path(), "_settings.json"), policy).expect("a file");
     let (printed, code) = validate();
     assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains("\"env:PATH\" may not be sent to \"127.0.0.1\""), "{printed}");
+    assert!(printed.contains("\"env:HOME\" may not be sent to \"127.0.0.1\""), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

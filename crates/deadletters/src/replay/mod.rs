@@ -26,6 +26,7 @@ use adapters::machine::Machine;
 use adapters::storage::PutOutcome;
 use anyhow::{bail, ensure};
 use delivery::ports::Clock as _;
+use delivery::shell::quoted;
 use delivery::time::moment;
 use futures::future::{FutureExt as _, select};
 use uuid::Uuid;
@@ -121,7 +122,10 @@ impl ReplayJob {
     ) -> anyhow::Result<Self> {
         let NewJob { job, target, queue, results, rate, by, note } = new;
         let key = letters.ledger_key(&job, "plan");
-        let exists = format!("there is a job {job} already: use --resume {job}, or another --name");
+        let exists = format!(
+            "there is a job {job} already: use --resume {}, or another --name",
+            quoted(&job)
+        );
         let plan = plan.ordered();
         let header = JobHeader {
             v: ledger::VERSION,

@@ -31,8 +31,23 @@ pub enum SecretName {
 pub const SECRET_NAME_RULE: &str =
     "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
-/// Variables with this prefix hold the function's own credentials, which are never sent.
-const RESERVED_PREFIX: &str = "AWS_";
+/// Prefixes of variables that Lambda, the AWS SDK or the loader of programs set or read. Some hold the function's credentials.
+const RESERVED_PREFIXES: [&str; 5] = ["AWS_", "LAMBDA_", "LD_", "LC_", "_X_AMZN_"];
+/// Such variables without a common prefix.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
+const RESERVED_NAMES: [&str; 7] = ["_HANDLER", "LANG", "LANGUAGE", "PATH", "PWD", "TZ", "_"];
+
+/// The rule for names of variables, for error messages.
+pub const VARIABLE_RULE: &str = "choose a variable that Lambda and the AWS SDK do not use: not AWS_…, LAMBDA_…, LD_…, LC_…, _X_AMZN_…, \
+     _HANDLER, LANG, LANGUAGE, PATH, PWD, TZ or _";
+
+/// Whether a variable of the environment is never sent as a secret, in letters of either case.
+#[must_use]
+pub fn is_reserved_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || RESERVED_NAMES.contains(&name.as_str())
+}
 
 impl fmt::Display for SecretName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,10 +71,8 @@ impl FromStr for SecretName {
         match text.split_once(':') {
             Some((_, "")) | None => invalid(),
             Some(_) if !printable => invalid(),
-            Some(("env", name)) if name.to_ascii_uppercase().starts_with(RESERVED_PREFIX) => {
-                Err(format!(
-                    "\"{text}\" is the function's own: variables that begin with {RESERVED_PREFIX} are not sent"
-                ))
+            Some(("env", name)) if is_reserved_variable(name) => {
+                Err(format!("\"{text}\" is the function's own and is not sent: {VARIABLE_RULE}"))
             }
             Some(("env", name)) if !name.contains('=') => Ok(Self::Environment(name.to_owned())),
             Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),
@@ -210,13 +223,31 @@ mod tests {
     }
 
     #[test]
-    fn the_functions_own_credentials_cannot_be_named_as_secrets() {
-        assert!(
-            "env:AWS_SECRET_ACCESS_KEY"
-                .parse::<SecretName>()
-                .expect_err("ours")
-                .contains("the function's own")
-        );
+    fn a_variable_of_the_runtime_cannot_be_named_as_a_secret() {
+        for name in [
+            "AWS_SECRET_ACCESS_KEY",
+            "aws_session_token",
+            "LAMBDA_TASK_ROOT",
+            "LD_PRELOAD",
+            "LC_ALL",
+            "_X_AMZN_TRACE_ID",
+            "_HANDLER",
+            "PATH",
+            "Path",
+            "TZ",
+            "LANG",
+            "PWD",
+            "_",
+        ] {
+            let error = format!("env:{name}").parse::<SecretName>().expect_err(name);
+            assert!(error.contains(name) && error.ends_with(VARIABLE_RULE), "{error}");
+        }
+        for name in ["BILLING_TOKEN", "_TOKEN", "PATH_TOKEN", "TZ_KEY", "AWSKEY"] {
+            assert!(format!("env:{name}").parse::<SecretName>().is_ok(), "{name}");
+        }
+        for name in RESERVED_PREFIXES.iter().chain(&RESERVED_NAMES) {
+            assert!(VARIABLE_RULE.contains(name), "{name}");
+        }
     }
 
     #[test]

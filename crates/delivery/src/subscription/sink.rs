@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use url::Url;
 
-use crate::subscription::name::TopicName;
+use crate::subscription::name::{RESERVED, TopicName};
 
 /// Where dead letters of a subscription go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,20 @@ impl FromStr for Container {
     }
 }
 
+/// Refuses a prefix in which dead letters would be beside or within folders of ours, such as `_replays`: the roles of the
+/// functions deny them, and objects there expire by other rules.
+///
+/// # Errors
+/// The folder, and which are allowed.
+pub fn check_prefix(prefix: &str) -> Result<(), String> {
+    match prefix.split('/').find(|folder| folder.starts_with(RESERVED)) {
+        Some(folder) => Err(format!(
+            "the folder \"{folder}\" of the prefix is reserved: no folder begins with {RESERVED}, as in letters/shop"
+        )),
+        None => Ok(()),
+    }
+}
+
 /// An SQS queue that takes dead letters: its URL without the scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkQueue {
@@ -80,6 +94,13 @@ impl SinkQueue {
         let is_here = name == "localhost"
             || name.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback());
         format!("{}://{self}", if is_here { "http" } else { "https" })
+    }
+
+    /// Whether this is its URL, by account and name: one region has several host names.
+    #[must_use]
+    pub fn is_at(&self, url: &str) -> bool {
+        let mut parts = url.rsplit('/');
+        (parts.next(), parts.next()) == (Some(self.name.as_str()), Some(self.account.as_str()))
     }
 
     /// Its ARN; `None` where the host is not one of AWS's.
@@ -152,6 +173,30 @@ mod tests {
             assert_eq!((container.bucket.as_str(), container.prefix.as_str()), (bucket, prefix));
         }
         assert!("/x".parse::<Container>().is_err());
+    }
+
+    #[test]
+    fn a_prefix_has_no_reserved_folder() {
+        for prefix in ["", "letters", "letters/shop", "a_b/c_"] {
+            assert_eq!(check_prefix(prefix), Ok(()), "{prefix}");
+        }
+        for prefix in ["_replays", "_dismissed/x", "letters/_replays", "_unknown", "a/_"] {
+            let error = check_prefix(prefix).expect_err(prefix);
+            assert!(error.contains("begins with _, as in letters/shop"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_queue_is_known_by_its_account_and_name() {
+        let queue: SinkQueue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().unwrap();
+        for (url, is_at) in [
+            ("https://sqs.eu-west-1.amazonaws.com/123456789012/lost", true),
+            ("https://eu-west-1.queue.amazonaws.com/123456789012/lost", true),
+            ("https://sqs.eu-west-1.amazonaws.com/123456789012/found", false),
+            ("https://sqs.eu-west-1.amazonaws.com/123456789013/lost", false),
+        ] {
+            assert_eq!(queue.is_at(url), is_at, "{url}");
+        }
     }
 
     #[test]

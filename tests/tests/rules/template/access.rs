@@ -80,6 +80,22 @@ fn deadletter_may_send_to_its_own_queue_and_to_the_last_resort() {
 }
 
 #[test]
+fn no_queue_of_the_stack_is_a_sink_whatever_sinks_are_named() {
+    let queues = resources("AWS::SQS::Queue").into_iter().map(|(name, _)| format!("{name}.Arn"));
+    let queues: BTreeSet<String> = queues.collect();
+    for role in [DISPATCH, DEADLETTER] {
+        let (condition, denied) = named(role, "OwnQueuesAreNoSinks").expect("a statement");
+        assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")), "{role}");
+        assert_eq!(texts(&denied["Action"]), ["sqs:SendMessage"], "{role}");
+        // What it sends to for other reasons it refuses itself: `adapters::sinks`.
+        let denied = texts(&denied["Resource"]).into_iter();
+        let known: BTreeSet<String> =
+            denied.chain(always(role, "sqs:SendMessage")).map(str::to_owned).collect();
+        assert_eq!(known, queues, "{role}");
+    }
+}
+
+#[test]
 fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
     const SUBSCRIPTIONS: &str = "${ConfigBucket.Arn}/subscriptions/*";
     assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), [SUBSCRIPTIONS]);

@@ -14,7 +14,9 @@ mod release;
 mod samconfig;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
@@ -79,4 +81,17 @@ fn statements(document: &'static Value) -> Vec<(Option<&'static str>, &'static V
 fn tls_only(action: &str, resource: &Value) -> Value {
     json!({"Sid": "TlsOnly", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": resource,
         "Condition": {"Bool": {"aws:SecureTransport": "false"}}})
+}
+
+/// The lines that match a pattern, as CloudFormation matches a whole value with it.
+fn matching(pattern: &str, lines: &str) -> String {
+    let mut grep = Command::new("grep");
+    let grep = grep.args(["-P", pattern]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut grep = grep.spawn().expect("there is grep");
+    let mut input = grep.stdin.take().expect("it reads");
+    let lines = lines.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = grep.wait_with_output().expect("grep ends");
+    writer.join().expect("no panic").expect("grep reads all");
+    String::from_utf8(output.stdout).expect("lines are text")
 }

@@ -44,6 +44,7 @@ fn notify_may_take_reports_read_dead_letters_publish_and_nothing_else() {
         actions.map(|action| action.as_str().expect("an action").to_owned()).collect();
     let expected = [
         "kms:Decrypt",
+        "kms:GenerateDataKey",
         "logs:CreateLogStream",
         "logs:PutLogEvents",
         "s3:GetObject",

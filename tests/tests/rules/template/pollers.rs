@@ -1,12 +1,9 @@
 //! Event pollers of the events queue (Lambda's provisioned mode), in place of a maximum of concurrent invocations.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-
 use serde_json::{Value, json};
 
 use super::functions::MAPPING;
-use super::{TEMPLATE, resources};
+use super::{TEMPLATE, matching, resources};
 
 /// The condition of a stack that has them.
 pub(super) const POLLERS: &str = "HasEventsPollers";
@@ -45,19 +42,6 @@ fn a_mapping_has_either_a_maximum_of_invocations_or_event_pollers() {
         }
     }
     assert_eq!(TEMPLATE["Conditions"][POLLERS], json!([["EventsPollers", ""]]));
-}
-
-/// The lines that match a pattern, as grep does.
-fn matching(pattern: &str, lines: &str) -> String {
-    let mut grep = Command::new("grep");
-    let grep = grep.args(["-E", pattern]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut grep = grep.spawn().expect("there is grep");
-    let mut input = grep.stdin.take().expect("it reads");
-    let lines = lines.to_owned();
-    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
-    let output = grep.wait_with_output().expect("grep ends");
-    writer.join().expect("no panic").expect("grep reads all");
-    String::from_utf8(output.stdout).expect("lines are text")
 }
 
 #[test]

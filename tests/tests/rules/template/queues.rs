@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{properties, resources, statements, texts};
+use super::{TEMPLATE, matching, properties, resources, statements, texts};
 
 const QUEUE: &str = "AWS::SQS::Queue";
 
@@ -133,14 +133,47 @@ fn every_queue_refuses_requests_without_tls() {
     }
 }
 
+/// Everybody but the functions that read queues, and the operators.
+fn others() -> Value {
+    let operators = json!([",", "OperatorArns"]);
+    let trusted = json!([",", [",", ["DispatchRole.Arn", "DeadLetterRole.Arn", operators]]]);
+    json!({"ArnNotLike": {"aws:PrincipalArn": trusted}})
+}
+
 #[test]
 fn only_the_functions_and_the_operators_send_to_an_internal_queue() {
-    let operators = json!([",", "OperatorArns"]);
-    let senders = json!([",", [",", ["DispatchRole.Arn", "DeadLetterRole.Arn", operators]]]);
-    let others = json!({"ArnNotLike": {"aws:PrincipalArn": senders}});
     for (name, _) in resources(QUEUE).into_iter().filter(|(name, _)| *name != "EventsQueue") {
-        assert!(denies(name, Some("HasOperators"), "sqs:SendMessage", &others), "{name}");
+        assert!(denies(name, Some("HasOperators"), "sqs:SendMessage", &others()), "{name}");
     }
+}
+
+#[test]
+fn only_the_functions_and_the_operators_take_or_purge_messages() {
+    for (name, _) in resources(QUEUE) {
+        for action in [
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:ChangeMessageVisibility",
+            "sqs:PurgeQueue",
+        ] {
+            assert!(denies(name, Some("HasOperators"), action, &others()), "{action} on {name}");
+        }
+    }
+}
+
+#[test]
+fn no_publisher_is_everybody() {
+    let parameter = &TEMPLATE["Parameters"]["PublisherArns"];
+    // CloudFormation matches it with each element of the list.
+    let pattern = parameter["AllowedPattern"].as_str().expect("a pattern");
+    let publishers = "arn:aws:iam::123456789012:role/shop-*\n\
+                      arn:aws:iam::123456789012:root\n\
+                      arn:aws-cn:sns:cn-north-1:123456789012:orders\n\
+                      arn:aws:events:*:123456789012:rule/shop/*\n\
+                      arn:aws:s3:::uploads\n";
+    let everybody = "*\narn:*\narn:aws:*\narn:aws:iam::*:*\narn:aws:iam::*:role/shop\narn:*:iam::*:root\n\
+                     arn:aws:s3:::*\narn:aws:sns:eu-west-1:*:orders\narn:aws:*:*:123456789012:x\n123456789012\n";
+    assert_eq!(matching(pattern, &format!("{everybody}{publishers}")), publishers);
 }
 
 #[test]

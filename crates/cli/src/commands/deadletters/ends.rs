@@ -10,7 +10,7 @@ use delivery::ports::Clock as _;
 use delivery::time::duration::format_ms;
 
 use crate::output::{note, out};
-use crate::{progress, text};
+use crate::{progress, shell, text};
 
 /// Waits until everything that was sent has ended, at most this long, and reports it. True if all was delivered.
 pub(super) async fn wait(
@@ -46,8 +46,8 @@ pub(super) async fn wait(
     if ended.under_way > 0 {
         let (count, waited) = (text::grouped(ended.under_way), format_ms(at_most_ms));
         note(format_args!(
-            "{count} did not end within {waited}: `lastmile deadletters jobs {}`",
-            header.job
+            "{count} did not end within {waited}: `{}`",
+            shell::command(&["lastmile", "deadletters", "jobs", &header.job])
         ));
     }
     Ok(ended.delivered == header.letters as u64)

@@ -11,7 +11,7 @@ use delivery::ports::Clock as _;
 
 use super::ends;
 use crate::output::{note, out};
-use crate::{interrupt, progress, text};
+use crate::{interrupt, progress, shell, text};
 
 /// Runs a job of the container that these options name. True if it has sent everything, and all of it was delivered
 /// where that is waited for.
@@ -39,7 +39,7 @@ pub(super) async fn send(
     let ran = job.run(sender, options, interrupted(), on_event).await;
     bar.finish_and_clear();
     // Before the error, if there is one: what was sent has been sent.
-    let resume = format!("lastmile deadletters replay{place} --resume {name}");
+    let resume = format!("lastmile deadletters replay{place} --resume {}", shell::typed(&name));
     out(&report(&name, &job.counts(), all, &resume))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
     note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));

@@ -9,6 +9,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::subscription::name::SubscriptionName;
 
 use super::place::PlaceArgs;
+use crate::shell;
 use crate::topics::Wanted;
 
 /// Finds those of these subscriptions that are paused or have a disabled destination, each with the remedy.
@@ -37,9 +38,9 @@ pub(crate) async fn stopped(
             stopped.insert(name, remedy);
         } else if news.disabled().contains(&DestinationKey::of_subscription(subscription)) {
             let address = subscription.destination.display();
-            let remedy = format!(
-                "{name} delivers to {address}, which is disabled: `lastmile destinations enable {name}` first"
-            );
+            let enable = shell::command(&["lastmile", "destinations", "enable", &name]);
+            let remedy =
+                format!("{name} delivers to {address}, which is disabled: `{enable}` first");
             stopped.insert(name, remedy);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::item::Item;
 use crate::commands::destinations::unhealthy;
+use crate::shell;
 
 pub(super) async fn examine(stack: &str) -> Item {
     let item = "destinations";
@@ -11,7 +12,7 @@ pub(super) async fn examine(stack: &str) -> Item {
             "none is known to be failing, slow or disabled; --try sends an event to one",
         ),
         Ok(names) => {
-            let help = format!("lastmile destinations list --stack {stack}");
+            let help = shell::command(&["lastmile", "destinations", "list", "--stack", stack]);
             Item::warning(item, names.join("; "), help)
         }
         Err(why) => Item::not_checked(item, &why),

@@ -9,6 +9,7 @@ use super::failed;
 use super::item::Item;
 use super::queues::Queue;
 use crate::queues;
+use crate::shell;
 use crate::stack::Stack;
 
 /// What Lambda says of a mapping whose last call failed begins with this.
@@ -67,7 +68,8 @@ fn judge(
         return Some(Item::error(item, message, "deploy the stack again"));
     };
     let id = mapping.uuid().unwrap_or_default();
-    let enable = || format!("aws lambda update-event-source-mapping --uuid {id} --enabled");
+    let update = ["aws", "lambda", "update-event-source-mapping", "--uuid", id, "--enabled"];
+    let enable = || shell::command(&update);
     match mapping.state().unwrap_or_default() {
         "Enabled" => {}
         "Disabled" | "Disabling" => {

@@ -13,7 +13,7 @@ use crate::advice::chain;
 use crate::advice::is_denied;
 use crate::queues::{Expected, LAST_RESORT, QUEUES};
 use crate::stack::Stack;
-use crate::text;
+use crate::{shell, text};
 
 /// A queue as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
         if expected.name == LAST_RESORT && *messages > 0 {
             let message =
                 format!("{} that storage refused", text::counted(*messages, "dead letter"));
-            let help = format!("lastmile deadletters rescue --stack {stack}");
+            let help = shell::command(&["lastmile", "deadletters", "rescue", "--stack", stack]);
             items.push(Item::warning(expected.name, message, help));
         }
     }

@@ -10,8 +10,8 @@ use crate::advice::chain;
 use crate::advice::is_denied;
 use crate::lints::with_lints;
 use crate::stack::Stack;
-use crate::text;
 use crate::topics::{self, Wanted};
+use crate::{shell, text};
 
 const ITEM: &str = "subscriptions";
 
@@ -21,7 +21,8 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
     let deployed = match topics::read(&location, Wanted::All).await {
         Ok(deployed) => deployed,
         Err(why) => {
-            let help = format!("write them: lastmile apply -f FILE --stack {}", stack.name);
+            let apply = ["lastmile", "apply", "-f", "FILE", "--stack", &stack.name];
+            let help = format!("write them: {}", shell::command(&apply));
             let item = match is_denied(&why) {
                 true => Item::not_checked(ITEM, &why),
                 false => Item::error(ITEM, chain(&why), help),
@@ -43,7 +44,7 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
 fn judge(source: &str, count: usize, findings: &[Finding], stack: &str) -> Item {
     let of = |severity| findings.iter().filter(|it| it.severity == severity).count() as u64;
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
-    let help = format!("lastmile check --stack {stack}");
+    let help = shell::command(&["lastmile", "check", "--stack", stack]);
     let count = text::counted(count as u64, "subscription");
     let message = format!("{source} has {count}");
     match (errors, warnings) {

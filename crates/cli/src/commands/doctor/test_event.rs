@@ -28,7 +28,7 @@ use super::item::Item;
 use crate::commands::explain::elements;
 use crate::commands::try_out::sample_for;
 use crate::stack::{self, Stack};
-use crate::{container, text};
+use crate::{container, shell, text};
 
 /// How often the end is looked for.
 const EVERY_MS: u64 = SECOND_MS;
@@ -59,10 +59,10 @@ pub(super) async fn sent(
         let message = format!(
             "it has not ended after {wait_seconds} s: it waits in a queue, or for its destination"
         );
-        let help = format!(
-            "lastmile destinations show {name} --stack {}; the log of dispatch says what it waits for",
-            stack.name
-        );
+        let name = name.to_string();
+        let show = ["lastmile", "destinations", "show", &name, "--stack", &stack.name];
+        let show = shell::command(&show);
+        let help = format!("{show}; the log of dispatch says what it waits for");
         return Ok(Item::error(item, message, help));
     };
     // It belongs to no job. Who may not remove it leaves an object that nothing reads.
@@ -160,8 +160,8 @@ async fn of_dead_letter(
         }),
         None => None,
     };
-    let id = end.delivery;
-    let more = format!("lastmile deadletters show {id} --stack {stack}");
+    let id = end.delivery.to_string();
+    let more = shell::command(&["lastmile", "deadletters", "show", &id, "--stack", stack]);
     Ok(match letter {
         Some(letter) => {
             let Said { what, help } = said(&letter);

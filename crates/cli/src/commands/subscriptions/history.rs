@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::change_record::ChangeRecord;
 use crate::output::{Output, note};
+use crate::shell;
 use crate::store::Target;
 use crate::text;
 use crate::topics::{Changes, Object, Topics};
@@ -61,9 +62,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if rows.is_empty() {
         note(text::line(&format!("there is no topic {name} in {}", topics.objects)));
     } else if rows.iter().all(|row| !row.version.is_current) {
-        note(text::line(&format!(
-            "the object of {name} was deleted: lastmile rollback {name} restores it"
-        )));
+        let rollback = shell::command(&["lastmile", "rollback", &name.to_string()]);
+        note(text::line(&format!("the object of {name} was deleted: {rollback} restores it")));
     }
     output.write(rows.is_empty(), || rows.iter().map(json).collect(), || table(&rows))?;
     Ok(if rows.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

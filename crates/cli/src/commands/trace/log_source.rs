@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
-use delivery::shell::quoted;
 
 use super::Range;
 #[cfg(feature = "aws")]
 use super::stack_log::StackLog;
 use crate::dev_log;
+use crate::shell::typed;
 use crate::stack::Stack;
 use crate::text;
 use crate::trace::Wanted;
@@ -142,5 +142,5 @@ impl LogSource {
 
 /// An option after a command, for a shell.
 fn option(name: &str, value: &str) -> String {
-    format!(" --{name} {}", quoted(value))
+    format!(" --{name} {}", typed(value))
 }

@@ -2,26 +2,31 @@
 //! comes back.
 //!
 //! An endpoint that refuses a request may repeat it: headers, address, all of it in base64. What is
-//! kept of an answer, or told of a failure, is searched for every value in every spelling: as it is, in
-//! letters of either case, escaped as in JSON, in HTML or in an address, with control characters in it, as UTF-16
-//! has them, in hexadecimal digits, in base64 at any alignment, and in two of these encodings on top of each other
-//! ([`view`]). Each place becomes `[secret]`.
+//! kept of an answer, or told of a failure, is searched for a list of [`spellings`] of every value: as it is, in
+//! known [`encodings`], and in up to three of them on top of each other. One automaton searches for all of them
+//! ([`searcher`]). Letters of either case are alike, and control characters may be between them. Each place becomes
+//! `[secret]`.
 //!
 //! A value of at least [`SHORT_BYTES`] is hidden wherever it occurs. A shorter one occurs by chance:
 //! it is hidden where it stands alone, with no letter or digit beside it, and encoded where nothing else
 //! is encoded with it. Where a text is cut, the beginning of a value at its end is hidden as well.
 //!
-//! Promises: time is linear in the text, for each value; there are at most [`CREDENTIALS_MAX`] of them,
-//! and with more the whole text is hidden. A text without any is unchanged. Does not find what was changed
-//! in another way: reversed, compressed, hashed, or with words between.
+//! Promises: time is linear in the text; there are at most [`CREDENTIALS_MAX`] values, and with more the whole text
+//! is hidden. A text without any is unchanged. Does not find what was changed in another way: reversed, compressed,
+//! hashed, or with words between.
 
+#[cfg(test)]
+mod encoded_tests;
+mod encodings;
 mod ending;
-mod search;
+mod searcher;
+mod spans;
+mod spellings;
 #[cfg(test)]
 mod tests;
-mod view;
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,9 +34,8 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 pub use self::ending::Ending;
-pub use self::search::SHORT_BYTES;
-use self::search::{Finder, Spans};
-use self::view::View;
+use self::searcher::{ENOUGH_BYTES, Searcher};
+pub use self::spellings::SHORT_BYTES;
 
 /// What replaces a credential.
 pub const HIDDEN: &str = "[secret]";
@@ -39,9 +43,6 @@ pub const HIDDEN: &str = "[secret]";
 pub const CREDENTIALS_MAX: usize = 100;
 /// A value of so many bytes occurs in an event by chance hardly ever.
 const CERTAIN_MIN_BYTES: usize = 8;
-/// A text is searched in two encodings on top of each other up to this length; a longer one, which only a
-/// reply is, in one.
-const NESTED_MAX_BYTES: usize = 16 * 1_024;
 
 /// Last words of the names of headers that hold credentials, wherever their values come from.
 const LAST_WORDS: [&str; 15] = [
@@ -88,8 +89,11 @@ pub fn is_credential_parameter(name: &str) -> bool {
 /// The values that a request sends as credentials; printing them shows how many there are.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    values: Vec<Finder>,
+    values: Vec<Vec<u8>>,
     are_too_many: bool,
+    is_single_use: bool,
+    /// Made for the first text.
+    searcher: OnceLock<Arc<Searcher>>,
 }
 
 impl fmt::Debug for Credentials {
@@ -103,16 +107,24 @@ fn decoded(text: &str) -> Vec<u8> {
 }
 
 impl Credentials {
+    /// Values of one request only, such as a signature. They are searched in single encodings, because their searcher is made for
+    /// each response.
+    #[must_use]
+    pub fn of_one_request() -> Self {
+        Self { is_single_use: true, ..Self::default() }
+    }
+
     /// Adds a value.
     pub fn add(&mut self, value: &[u8]) {
-        if value.is_empty() || self.values.iter().any(|known| known.is(value)) {
+        if value.is_empty() || self.values.iter().any(|known| known == value) {
             return;
         }
         if self.values.len() == CREDENTIALS_MAX {
             self.are_too_many = true;
             return;
         }
-        self.values.push(Finder::new(value));
+        self.searcher = OnceLock::new();
+        self.values.push(value.to_vec());
     }
 
     /// Adds the value of a header and what it consists of: without its scheme, the name and the password
@@ -154,7 +166,7 @@ impl Credentials {
         for part in url.query().into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             if chosen(name) {
-                self.add(&decoded(if value.is_empty() { name } else { value }));
+                self.add_encoded(if value.is_empty() { name } else { value });
             }
         }
     }
@@ -162,9 +174,13 @@ impl Credentials {
     /// Adds the path of an address, and each of its segments.
     pub fn add_path(&mut self, url: &Url) {
         let path = url.path().trim_start_matches('/');
-        for text in std::iter::once(path).chain(path.split('/')) {
-            self.add(&decoded(text));
-        }
+        std::iter::once(path).chain(path.split('/')).for_each(|text| self.add_encoded(text));
+    }
+
+    /// Adds a part of an address, as it is sent and decoded.
+    fn add_encoded(&mut self, text: &str) {
+        self.add(text.as_bytes());
+        self.add(&decoded(text));
     }
 
     /// Adds `name:password`, and both.
@@ -176,6 +192,7 @@ impl Credentials {
     /// Those that occur in an event by chance hardly ever: of at least eight bytes.
     #[must_use]
     pub fn certain(mut self) -> Self {
+        self.searcher = OnceLock::new();
         self.values.retain(|value| value.len() >= CERTAIN_MIN_BYTES);
         self.are_too_many = false;
         self
@@ -184,16 +201,19 @@ impl Credentials {
     /// The text with each credential replaced by [`HIDDEN`]; `None` if there is none in it.
     #[must_use]
     pub fn hide(&self, text: &[u8], ending: Ending) -> Option<Vec<u8>> {
-        if text.is_empty() || (self.values.is_empty() && !self.are_too_many) {
-            return None;
-        }
-        if self.are_too_many {
+        if self.are_too_many && !text.is_empty() {
             return Some(HIDDEN.into());
         }
-        let depth = if text.len() <= NESTED_MAX_BYTES { 2 } else { 1 };
-        let mut spans = Spans::default();
-        self.search(&View::of(text, ending == Ending::Cut), ending, depth, &mut spans);
-        spans.replace_in(text, HIDDEN.as_bytes())
+        // No spelling is shorter than its value, so most responses to healthy deliveries need no searcher.
+        let shortest = self.values.iter().map(|value| value.len().min(ENOUGH_BYTES)).min()?;
+        if text.is_empty() || (ending == Ending::Whole && text.len() < shortest) {
+            return None;
+        }
+        let searcher = self.searcher.get_or_init(|| match self.is_single_use {
+            true => Arc::new(Searcher::of_one_request(&self.values)),
+            false => Searcher::kept(&self.values),
+        });
+        searcher.search(text, ending).replace_in(text, HIDDEN.as_bytes())
     }
 
     /// The same for a text.
@@ -202,14 +222,6 @@ impl Credentials {
         match self.hide(text.as_bytes(), Ending::Whole) {
             Some(hidden) => String::from_utf8_lossy(&hidden).into_owned(),
             None => text,
-        }
-    }
-
-    /// Searches a text, and what it may stand for in this many encodings on top of each other.
-    fn search(&self, view: &View, ending: Ending, depth: usize, spans: &mut Spans) {
-        self.values.iter().for_each(|value| value.search(view, ending, spans));
-        if depth > 0 {
-            view.decoded().for_each(|decoded| self.search(&decoded, ending, depth - 1, spans));
         }
     }
 }

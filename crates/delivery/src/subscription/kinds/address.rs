@@ -11,7 +11,7 @@ use crate::document::findings::Message;
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::display;
-use crate::subscription::sink::{Container, Sink, SinkQueue};
+use crate::subscription::sink::{Container, Sink, SinkQueue, check_prefix};
 use crate::subscription::topic_address::topic_of;
 
 /// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
@@ -220,5 +220,6 @@ fn container(text: &str) -> Result<Container, Message> {
     if !prefix.is_empty() && prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Err("no segment of a prefix is empty, . or ..".into());
     }
+    check_prefix(prefix)?;
     Ok(container)
 }

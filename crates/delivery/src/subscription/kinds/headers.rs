@@ -17,12 +17,14 @@ use crate::subscription::kinds::secrets::SECRET;
 
 /// Headers of the connection, the request, its body or its signature, which a subscription must not
 /// set.
-const REFUSED_NAMES: [&str; 18] = [
+const REFUSED_NAMES: [&str; 20] = [
     "connection",
     "content-length",
+    "content-range",
     "content-type",
     "expect",
     "host",
+    "http2-settings",
     "keep-alive",
     "prefer",
     "proxy-authenticate",
@@ -39,6 +41,26 @@ const REFUSED_NAMES: [&str; 18] = [
 ];
 /// Prefixes of Event Grid's own headers, and of CloudEvent attributes in binary mode.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
+/// Headers that change how a request is read, routed or traced, or from whom it seems to be. A file may state their value; the
+/// value of an event is its publisher's.
+const REFUSED_FROM_EVENT: [&str; 14] = [
+    "content-encoding",
+    "content-location",
+    "date",
+    "forwarded",
+    "range",
+    "traceparent",
+    "tracestate",
+    "via",
+    "x-amzn-trace-id",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-real-ip",
+];
+/// Prefixes of more of them.
+const REFUSED_PREFIXES_FROM_EVENT: [&str; 2] = ["x-forwarded-", "x-rewrite-"];
 
 /// The headers of a list, each read by the family; at most ten, without duplicates.
 pub fn list<'a>(
@@ -57,9 +79,24 @@ pub fn list<'a>(
             element.error(format!("the header {} is listed twice", quoted(&header.name)));
             continue;
         }
+        if matches!(header.value, Value::Path(_)) && !may_come_from_event(&header.name) {
+            element.error(format!(
+                "the header {} cannot have a value of the event: state the value here, or choose another name",
+                quoted(&header.name)
+            ));
+            continue;
+        }
         headers.push(header);
     }
     Some(headers)
+}
+
+/// Returns true if an event may decide the value of a header. Some servers read `_` as `-`.
+fn may_come_from_event(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    !REFUSED_FROM_EVENT.contains(&name.as_str())
+        && !REFUSED_NAMES.contains(&name.as_str())
+        && !REFUSED_PREFIXES_FROM_EVENT.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.

@@ -174,6 +174,10 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_at_their_position()
             "error: properties.destination.properties.deliveryAttributeMappings[0].name: the header \"aeg-x\" cannot be set by a subscription",
         ),
         (
+            mapping("[^{name: x-forwarded-for, type: Dynamic, properties: {sourceField: data.a}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0]: the header \"x-forwarded-for\" cannot have a value of the event: state the value here, or choose another name",
+        ),
+        (
             mapping(&format!("^[{eleven}]")),
             "error: properties.destination.properties.deliveryAttributeMappings: at most 10 headers are allowed, found 11",
         ),

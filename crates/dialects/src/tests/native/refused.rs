@@ -218,6 +218,10 @@ fn bad_dead_letters_are_refused_at_their_position() {
             ("deadLetter: {sink: ^s3://a}", "deadLetter.sink: a bucket's name"),
             ("deadLetter: {sink: ^s3://bucket/a/../b}", "deadLetter.sink: no segment of a prefix"),
             (
+                "deadLetter: {sink: ^s3://bucket/_replays}",
+                "deadLetter.sink: the folder \"_replays\" of the prefix is reserved: no folder begins with _",
+            ),
+            (
                 "deadLetter: {sink: ^sqs://lost}",
                 "deadLetter.sink: \"lost\" is not a queue: host/account/name is expected, its URL without https://; \
                  sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
@@ -630,6 +634,45 @@ fn bad_header_names_are_refused_at_their_position() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_value_of_an_event_is_in_no_header_that_routes_or_reads_the_request() {
+    let names = [
+        "content-encoding",
+        "Content-Range",
+        "traceparent",
+        "tracestate",
+        "Date",
+        "http2-settings",
+        "X-HTTP-Method-Override",
+        "x_http_method_override",
+        "x-http-method",
+        "x-method-override",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "host",
+        "Forwarded",
+        "x-forwarded-for",
+        "X-Forwarded-Host",
+        "x-real-ip",
+        "x-original-url",
+        "x-rewrite-url",
+    ];
+    let file = |header: &str| {
+        let text = format!("{HEAD}  destination: {{url: http://h/, headers: [{header}]}}\n");
+        shown(&read_one(&text)).join("\n")
+    };
+    for name in names {
+        let refused = file(&format!("{{name: {name}, path: data.a}}"));
+        assert!(refused.contains(&format!("the header \"{name}\" cannot")), "{name}: {refused}");
+    }
+    for header in ["{name: x-tenant, path: data.a}", "{name: x-forwarded-proto, value: https}"] {
+        assert_eq!(file(header), "", "{header}");
+    }
 }
 
 #[test]

@@ -1,0 +1,255 @@
+//! [`Searcher`]: where the spellings of values occur in a text. One automaton finds all of them, in one pass.
+//!
+//! Separate because it is made once for each set of values and is shared: making it takes milliseconds.
+//!
+//! Promises: time is linear in the text.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::ending::Ending;
+use super::spans::Spans;
+use super::spellings::{Depth, Spelling, fold, spellings};
+
+/// The most bytes of all spellings of a set of values together.
+const SET_MAX_BYTES: usize = 1_024 * 1_024;
+/// The most bytes of all spellings of one value, of which compositions use most.
+const VALUE_MAX_BYTES: usize = 128 * 1_024;
+/// A long value may have more, so that each single encoding fits: so many for each of its bytes.
+const BYTE_MAX_BYTES: usize = 256;
+/// So much of a longer spelling is enough to be hidden.
+pub(super) const ENOUGH_BYTES: usize = 128;
+/// At the end of a cut text the beginning of an encoded value is hidden from this length on.
+const CUT_MIN_BYTES: usize = 4;
+/// A shorter value within another one is no reason to search less for that one.
+const PART_MIN_BYTES: usize = 8;
+/// The memory of the searchers that are kept.
+const KEPT_MAX_BYTES: usize = 16 * 1_024 * 1_024;
+
+/// The searchers of the sets that were searched last, newest first.
+static KEPT: Mutex<Vec<Arc<Searcher>>> = Mutex::new(Vec::new());
+
+/// Searches texts for a set of values.
+pub(super) struct Searcher {
+    values: Vec<Vec<u8>>,
+    /// Sorted by their bytes.
+    spellings: Vec<Spelling>,
+    /// Its patterns are the beginnings of the spellings, in the same order.
+    automaton: AhoCorasick,
+}
+
+impl Searcher {
+    /// Makes the searcher of values that no other text is searched for: in single encodings, which takes less time.
+    pub(super) fn of_one_request(values: &[Vec<u8>]) -> Self {
+        Self::new(values, Depth::Single, Depth::Plain)
+    }
+
+    /// The searcher of these values, which is made the first time and kept.
+    pub(super) fn kept(values: &[Vec<u8>]) -> Arc<Self> {
+        let lock = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |kept: &Arc<Self>| kept.values == values;
+        let kept = lock().iter().find(|kept| is_same(kept)).cloned();
+        // Without the lock: other texts can be searched meanwhile.
+        let searcher =
+            kept.unwrap_or_else(|| Arc::new(Self::new(values, Depth::Composed, Depth::Single)));
+        let mut kept = lock();
+        kept.retain(|other| !is_same(other));
+        kept.insert(0, Arc::clone(&searcher));
+        let mut left_bytes = KEPT_MAX_BYTES;
+        kept.retain(|of| {
+            left_bytes.checked_sub(of.bytes()).inspect(|left| left_bytes = *left).is_some()
+        });
+        searcher
+    }
+
+    /// Its memory, but for the overhead of its lists.
+    fn bytes(&self) -> usize {
+        let spellings: usize = self.spellings.iter().map(|of| of.bytes.len()).sum();
+        spellings + self.automaton.memory_usage()
+    }
+
+    /// Searches values to this depth, and those that hold another value to a lower one: the other value is found in them.
+    fn new(values: &[Vec<u8>], depth: Depth, of_holders: Depth) -> Self {
+        let share = SET_MAX_BYTES / values.len().max(1);
+        let of_value = |value: &Vec<u8>| {
+            let bytes_max = VALUE_MAX_BYTES.max(BYTE_MAX_BYTES * value.len()).min(share);
+            let depth = if holds_another(value, values) { of_holders } else { depth };
+            spellings(value, bytes_max, depth)
+        };
+        let mut spellings: Vec<Spelling> = values.iter().flat_map(of_value).collect();
+        spellings.sort_by(|a, b| a.bytes.cmp(&b.bytes));
+        let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .prefilter(false)
+            .build(spellings.iter().map(Spelling::pattern))
+            .expect("the spellings have fewer bytes than an automaton has states");
+        Self { values: values.to_vec(), spellings, automaton }
+    }
+
+    /// The places of all values in a text.
+    pub(super) fn search(&self, text: &[u8], ending: Ending) -> Spans {
+        let mut spans = Spans::default();
+        self.search_view(&View::of(text, |_| 0), ending, &mut spans);
+        let joined = View::of(text, break_bytes);
+        if joined.bytes.len() < text.len() {
+            self.search_view(&joined, ending, &mut spans);
+        }
+        spans
+    }
+
+    fn search_view(&self, view: &View, ending: Ending, spans: &mut Spans) {
+        let mut hidden_to = vec![0; self.spellings.len()];
+        for found in self.automaton.find_overlapping_iter(&view.bytes) {
+            let index = found.pattern().as_usize();
+            let (Some(spelling), Some(hidden_to)) =
+                (self.spellings.get(index), hidden_to.get_mut(index))
+            else {
+                continue;
+            };
+            let from = found.start();
+            // A place that is hidden as a part of the same spelling is not compared once more.
+            if from + ENOUGH_BYTES.min(spelling.bytes.len()) <= *hidden_to {
+                continue;
+            }
+            if let Some(to) = view.end_of(spelling, from) {
+                *hidden_to = to;
+                view.add(from, to, spans);
+            }
+        }
+        if ending == Ending::Cut {
+            self.search_end(view, spans);
+        }
+    }
+
+    /// Adds the beginning of a spelling with which a text ends. One of enough bytes is found anyway.
+    fn search_end(&self, view: &View, spans: &mut Spans) {
+        let length = view.bytes.len();
+        for from in length.saturating_sub(ENOUGH_BYTES)..length {
+            let end = view.bytes.get(from..).unwrap_or_default();
+            let first = self.spellings.partition_point(|spelling| spelling.bytes.as_slice() < end);
+            let mut begun = self.spellings.get(first..).into_iter().flatten();
+            let mut begun = begun.by_ref().take_while(|spelling| spelling.bytes.starts_with(end));
+            let counts = |spelling: &Spelling| {
+                (!spelling.is_encoded || end.len() >= CUT_MIN_BYTES)
+                    && view.has(spelling, from, length)
+            };
+            if begun.any(counts) {
+                return spans.add(view.place(from), usize::MAX);
+            }
+        }
+    }
+}
+
+/// Returns true if another value is a part of this one. The spellings of that part are enough.
+fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
+    let is_part = |other: &Vec<u8>| {
+        (PART_MIN_BYTES..value.len()).contains(&other.len())
+            && value.windows(other.len()).any(|part| part == other)
+    };
+    values.iter().any(is_part)
+}
+
+/// A text as it is searched.
+struct View {
+    /// Folded.
+    bytes: Vec<u8>,
+    /// The position of each of them in the text.
+    places: Vec<usize>,
+}
+
+impl View {
+    /// The text without what is left out: so many bytes from each place.
+    fn of(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
+        let mut view = Self { bytes: Vec::with_capacity(text.len()), places: Vec::new() };
+        let mut at = 0;
+        while let Some(rest @ [byte, ..]) = text.get(at..) {
+            match left_out(rest) {
+                0 => {
+                    view.bytes.push(fold(*byte));
+                    view.places.push(at);
+                    at += 1;
+                }
+                bytes => at += bytes,
+            }
+        }
+        view
+    }
+
+    fn place(&self, at: usize) -> usize {
+        self.places.get(at).copied().unwrap_or(usize::MAX)
+    }
+
+    fn add(&self, from: usize, to: usize, spans: &mut Spans) {
+        if let (from, Some(last)) = (self.place(from), self.places.get(to.saturating_sub(1))) {
+            spans.add(from, last + 1);
+        }
+    }
+
+    /// Returns true if a spelling counts here: a short one counts only where it stands alone.
+    fn has(&self, spelling: &Spelling, from: usize, to: usize) -> bool {
+        let before = from.checked_sub(1).and_then(|at| self.bytes.get(at));
+        let is_outside = |beside: &u8| {
+            let may_belong = spelling.is_encoded && b":,/\\%;&=".contains(beside);
+            beside.is_ascii() && !beside.is_ascii_alphanumeric() && !may_belong
+        };
+        !spelling.is_short || [before, self.bytes.get(to)].into_iter().flatten().all(is_outside)
+    }
+
+    /// The end of a spelling, or of so much of a long one as is here; `None` if it does not begin or count here.
+    fn end_of(&self, spelling: &Spelling, from: usize) -> Option<usize> {
+        let text = self.bytes.get(from..)?;
+        let agreed = spelling.bytes.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let is_enough = agreed >= spelling.bytes.len().min(ENOUGH_BYTES);
+        let to = from + agreed;
+        (is_enough && self.has(spelling, from, to)).then_some(to)
+    }
+}
+
+/// Counts the bytes at the beginning of a text that are a line break or a control character. Programs wrap base64, some leave
+/// control characters out, and UTF-16 has them between ASCII characters.
+fn break_bytes(text: &[u8]) -> usize {
+    let indented = |bytes: usize| {
+        let rest = text.get(bytes..).unwrap_or_default();
+        bytes + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+    };
+    match text {
+        [b'=', b'\r', b'\n', ..] => 3,
+        [b'=', b'\n', ..] | [b'\\', b'n' | b'r', ..] | [0xc2, 0x80..=0x9f, ..] => 2,
+        // The rest is cut off.
+        [b'=' | b'\\'] => 1,
+        [b'=', b'\r'] => 2,
+        [b'\n', ..] => indented(1),
+        [control, ..] if control.is_ascii_control() => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_searcher_is_made_once_for_a_set_of_values() {
+        let values = [b"made-once".to_vec(), b"for-both".to_vec()];
+        assert!(Arc::ptr_eq(&Searcher::kept(&values), &Searcher::kept(&values)));
+        assert!(!Arc::ptr_eq(&Searcher::kept(&values), &Searcher::kept(&values[..1])));
+    }
+
+    #[test]
+    fn the_spellings_of_many_or_long_values_have_a_bound() {
+        let many: Vec<Vec<u8>> = (0..100).map(|n| format!("value+{n}/of many").into()).collect();
+        let long = vec![b"0123456789abcdef".repeat(256)];
+        for values in [many, long] {
+            let searcher = Searcher::new(&values, Depth::Composed, Depth::Single);
+            let bytes: usize = searcher.spellings.iter().map(|of| of.bytes.len()).sum();
+            assert!(bytes <= SET_MAX_BYTES, "{bytes}");
+            assert!(searcher.bytes() <= 2 * SET_MAX_BYTES, "{}", searcher.bytes());
+            for value in &values {
+                let encoded = hex::encode(value);
+                let found = searcher.search(encoded.as_bytes(), Ending::Whole);
+                assert!(found.replace_in(encoded.as_bytes(), b"").is_some(), "{encoded}");
+            }
+        }
+    }
+}
