@@ -42,7 +42,7 @@ enum By {
 }
 
 /// Each permission: its action, the roles that have it, and who makes the calls that need it.
-const PERMISSIONS: [(&str, &[&str], By); 28] = [
+const PERMISSIONS: [(&str, &[&str], By); 30] = [
     ("dynamodb:GetItem", ONLY_DISPATCH, By::Operations(&["get_item"])),
     ("dynamodb:Query", ONLY_DISPATCH, By::Operations(&["query"])),
     ("dynamodb:UpdateItem", ONLY_DISPATCH, By::Operations(&["update_item"])),
