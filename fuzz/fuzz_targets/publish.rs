@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Input};
-use delivery::publish::{DefaultTopic, HttpRequest, KnownKeys, Refusal, check_key, message, route};
+use delivery::publish::{
+    DefaultTopic, HttpRequest, KnownKeys, Refusal, ShownKeys, check_key, message, route,
+};
 use delivery::subscription::secret::Secret;
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
@@ -60,9 +62,11 @@ fn header(line: &[u8]) -> Option<(String, Vec<u8>)> {
 }
 
 fn check_keys(request: &HttpRequest<'_>) {
-    assert_eq!(check_key(request, KnownKeys::all(&[]), NOW_MS), Ok(()));
-    let keys = [Secret::new(KEY.to_owned())];
-    match check_key(request, KnownKeys::all(&keys), NOW_MS) {
+    let check =
+        |keys: &[Secret]| check_key(&ShownKeys::read(request)?, KnownKeys::all(keys), NOW_MS);
+    // Without keys nobody has one.
+    assert!(check(&[]).is_err());
+    match check(&[Secret::new(KEY.to_owned())]) {
         Ok(()) => {
             let has_key = |value: &[u8]| value.windows(KEY.len()).any(|of| of == KEY.as_bytes());
             assert!(request.headers.iter().any(|(_, value)| has_key(value)), "{request:?}");

@@ -3,11 +3,14 @@
 //! Everything else takes time and jitter as values or through the ports; lints enforce that. A wrong clock is
 //! corrected by one offset for the whole process, which [`crate::aws_time`] decides.
 
+use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use delivery::ports::{Clock, JitterSource};
 use delivery::waits::Jitter;
+use rand::TryRngCore as _;
+use rand::rngs::OsRng;
 
 /// Correction of the machine's clock. `Relaxed` is enough: it publishes no other data.
 static OFFSET_MS: AtomicI64 = AtomicI64::new(0);
@@ -27,6 +30,16 @@ impl Machine {
     /// Correction of every reading of the clock in this process.
     pub(crate) fn offset_ms() -> i64 {
         OFFSET_MS.load(Ordering::Relaxed)
+    }
+
+    /// Random bytes of the operating system, for new keys.
+    ///
+    /// # Errors
+    /// When the operating system has none.
+    pub fn random_bytes<const COUNT: usize>(self) -> io::Result<[u8; COUNT]> {
+        let mut bytes = [0; COUNT];
+        OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
+        Ok(bytes)
     }
 
     /// Sets the correction of later readings.

@@ -79,7 +79,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::doctor;
 use crate::commands::{
     apply, check, completions, convert, deadletters, demo, destinations, dev, explain, man,
-    publish, rollback, sample, subscriber, subscriptions, trace as trace_command, try_out,
+    publish, rollback, sample, secret, subscriber, subscriptions, trace as trace_command, try_out,
     validate,
 };
 use crate::files::UsageError;
@@ -136,6 +136,8 @@ enum Command {
     Publish(publish::Arguments),
     /// Prints sample events in every schema, to publish or to save
     Sample(sample::Arguments),
+    /// Prints a new signing secret, or a new key pair, and where to put it
+    Secret(secret::Arguments),
     /// Receives events, prints them, and responds with the given statuses
     Subscriber(subscriber::Arguments),
     /// Prints a completion script for a shell
@@ -175,6 +177,7 @@ impl Command {
             | Self::Destinations(_)
             | Self::Cost(_)
             | Self::Sample(_)
+            | Self::Secret(_)
             | Self::Subscriber(_)
             | Self::Completions(_) => false,
         }
@@ -237,6 +240,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cost(arguments) => commands::cost::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Sample(arguments) => sample::run(&arguments),
+        Command::Secret(arguments) => secret::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => completions::run(&arguments, described()),
         Command::Man(arguments) => man::run(&arguments, described()),

@@ -21,7 +21,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use delivery::event::Input;
 use delivery::ports::{Clock as _, MESSAGE_MAX_BYTES, PublishEvents as _, SubscriptionSource as _};
-use delivery::publish::{self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal};
+use delivery::publish::{
+    self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal, ShownKeys,
+};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
@@ -178,7 +180,10 @@ async fn publish(
         publish::route(&request, &ingress.default_topic().await?)?;
         return Ok(json_response(200, answer));
     }
-    publish::check_key(&request, KnownKeys::all(&ingress.keys), Machine.now_ms())?;
+    if !ingress.keys.is_empty() {
+        let shown = ShownKeys::read(&request)?;
+        publish::check_key(&shown, KnownKeys::all(&ingress.keys), Machine.now_ms())?;
+    }
     let route = publish::route(&request, &ingress.default_topic().await?)?;
     let input = topic_input(&ingress, &route.topic).await?;
     let message = publish::message(&request, &route, input)?;

@@ -3,7 +3,7 @@
 //	WEBHOOK_KEYS='whsec_… whpk_…' go run .
 //
 // WEBHOOK_KEYS has the shared secrets (whsec_) and public keys (whpk_) of the sender, several while one is replaced. PORT is
-// 8080 and EVENTS is the folder events unless they say otherwise. Needs nothing but the standard library.
+// 9190 and EVENTS is the folder events unless they say otherwise. Needs nothing but the standard library.
 package main
 
 import (
@@ -51,24 +51,41 @@ func handle(body []byte) error {
 	return nil
 }
 
+// readKey reads a key. Its errors say what is wrong and what would be right, and never show a key.
 func readKey(text string) (key, error) {
-	encoded := strings.TrimPrefix(strings.TrimPrefix(text, "whpk_"), "whsec_")
+	prefix, encoded, _ := strings.Cut(text, "_")
+	if prefix == "whsk" {
+		return key{}, errors.New("has a private key (whsk_), which only the sender needs: use its public key, whpk_…")
+	}
+	if prefix != "whsec" && prefix != "whpk" {
+		return key{}, errors.New("has a key without its prefix: a secret begins with whsec_, a public key with whpk_")
+	}
 	bytes, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return key{}, errors.New("a key is not base64")
+		return key{}, errors.New("has a key that is not base64 after its prefix: copy the whole key, also the = at its end")
 	}
-	if !strings.HasPrefix(text, "whpk_") {
-		if len(bytes) < secretMinBytes {
-			return key{}, fmt.Errorf("a secret has fewer than %d bytes", secretMinBytes)
-		}
-		return key{"v1", func(signature, text []byte) bool {
-			mac := hmac.New(sha256.New, bytes)
-			mac.Write(text)
-			return hmac.Equal(mac.Sum(nil), signature)
-		}}, nil
+	if prefix == "whsec" {
+		return sharedKey(bytes)
 	}
+	return publicKey(bytes)
+}
+
+func sharedKey(secret []byte) (key, error) {
+	if len(secret) < secretMinBytes {
+		return key{}, fmt.Errorf("has a secret of %d bytes; it needs at least %d: `lastmile secret` makes one",
+			len(secret), secretMinBytes)
+	}
+	return key{"v1", func(signature, text []byte) bool {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(text)
+		return hmac.Equal(mac.Sum(nil), signature)
+	}}, nil
+}
+
+func publicKey(bytes []byte) (key, error) {
 	if len(bytes) != ed25519.PublicKeySize {
-		return key{}, errors.New("a public key does not have 32 bytes")
+		return key{}, fmt.Errorf("has a public key of %d bytes; it needs %d: copy the whole whpk_… of the sender",
+			len(bytes), ed25519.PublicKeySize)
 	}
 	return key{"v1a", func(signature, text []byte) bool {
 		return ed25519.Verify(bytes, text, signature)
@@ -130,8 +147,10 @@ func (r *receiver) receive(request *http.Request) int {
 		return http.StatusRequestEntityTooLarge
 	}
 	if !r.isValid(request.Header, body) {
+		fmt.Println("refused a request: no key of WEBHOOK_KEYS has signed it in the last five minutes")
 		return http.StatusUnauthorized
 	}
+	fmt.Println("verified", request.Header.Get("webhook-id"))
 	name, err := r.store(request.Header.Get("webhook-id"), body)
 	if errors.Is(err, fs.ErrExist) {
 		return http.StatusOK
@@ -186,12 +205,12 @@ func main() {
 	for _, text := range strings.Fields(os.Getenv("WEBHOOK_KEYS")) {
 		key, err := readKey(text)
 		if err != nil {
-			log.Fatal(err)
+			log.Fatal("WEBHOOK_KEYS ", err)
 		}
 		r.keys = append(r.keys, key)
 	}
 	if len(r.keys) == 0 {
-		log.Fatal("WEBHOOK_KEYS has no key")
+		log.Fatal("WEBHOOK_KEYS has no key: set it to the secret of the sender, whsec_…, or its public key, whpk_…")
 	}
 	if err := os.MkdirAll(r.events, 0o700); err != nil {
 		log.Fatal(err)
@@ -206,7 +225,7 @@ func main() {
 			r.work <- name
 		}
 	}()
-	listener, err := net.Listen("tcp", "127.0.0.1:"+variable("PORT", "8080"))
+	listener, err := net.Listen("tcp", "127.0.0.1:"+variable("PORT", "9190"))
 	if err != nil {
 		log.Fatal(err)
 	}

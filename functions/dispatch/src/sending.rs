@@ -141,15 +141,13 @@ impl<P: StoragePorts> Sending<P> {
 /// The problem of a queue or a storage that is stuck.
 pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
-/// The substitute of a queue that refuses a message. Dispatch reads both and treats their messages alike; in the substitute the
-/// message only waits among retries, or among first attempts. Messages that the slow lane refuses are attempted among retries, as
-/// [`SlowLane`] ensures.
+/// The substitute of a queue that refuses a message. Messages that the slow lane refuses are attempted among retries, as [`SlowLane`]
+/// ensures.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
-        QueueName::Retry => Some(QueueName::Slow),
         QueueName::Slow => Some(QueueName::Retry),
-        // A record that may crash us must not share a batch again: it returns to its queue.
-        QueueName::Isolation => None,
+        // Its record returns to its queue. One that may crash us must not share a batch again.
+        QueueName::Retry | QueueName::Isolation => None,
         // A dead letter is stored instead. Dispatch sends to no other queue.
         QueueName::DeadLetter | QueueName::Events | QueueName::LastResort => None,
     }

@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use adapters::telemetry;
 use delivery::event::Input;
 use delivery::ports::{IngressPorts, PublishEvents as _, PublisherKeys as _};
-use delivery::publish::{self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal};
+use delivery::publish::{
+    self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal, ShownKeys,
+};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 
@@ -98,6 +100,8 @@ impl<P: IngressPorts> Ingress<P> {
         if self.keys.is_empty() {
             return Ok(());
         }
+        // Before the keys are read: an anonymous request causes no call of a store.
+        let shown = ShownKeys::read(request)?;
         let now_ms = self.ports.now_ms();
         let (mut read, mut problems) = (Vec::new(), Vec::new());
         for key in self.ports.keys().publisher_keys(&self.keys).await {
@@ -110,7 +114,7 @@ impl<P: IngressPorts> Ingress<P> {
             problems.iter().for_each(telemetry::key_unreadable);
         }
         let keys = KnownKeys { read: &read, others: !problems.is_empty() };
-        publish::check_key(request, keys, now_ms)
+        publish::check_key(&shown, keys, now_ms)
     }
 
     /// Whether keys that cannot be read are to be logged: a busy address would log them with every request.

@@ -323,7 +323,7 @@ impl FakePorts {
     }
 
     pub(crate) fn with_failing_queue(self) -> Self {
-        let names = [QueueName::Retry, QueueName::Slow, QueueName::Isolation];
+        let names = [QueueName::Retry, QueueName::Isolation];
         let names = names.into_iter().chain([QueueName::DeadLetter, QueueName::LastResort]);
         names.fold(self, |ports, name| ports.with_queue_fault(name, Fault::Refuses))
     }

@@ -2,7 +2,7 @@
 //! request that is refused.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use delivery::ports::{
     Clock, IngressPorts, PublishEvents, PublisherKeys, PublishingError, SecretError,
@@ -24,6 +24,8 @@ struct FakePorts {
     answer: Result<String, PublishingError>,
     keys: Vec<Result<Secret, SecretError>>,
     sent: Mutex<Vec<(String, String)>>,
+    /// How often the keys were read.
+    reads: AtomicUsize,
     now_ms: AtomicU64,
 }
 
@@ -31,7 +33,13 @@ impl Default for FakePorts {
     fn default() -> Self {
         let keys = vec![Ok(Secret::new(KEY.to_owned()))];
         let now_ms = AtomicU64::new(1_795_158_180_000);
-        Self { answer: Ok("m1".to_owned()), keys, sent: Mutex::default(), now_ms }
+        Self {
+            answer: Ok("m1".to_owned()),
+            keys,
+            sent: Mutex::default(),
+            reads: AtomicUsize::new(0),
+            now_ms,
+        }
     }
 }
 
@@ -46,6 +54,7 @@ impl PublishEvents for FakePorts {
 impl PublisherKeys for FakePorts {
     async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
         assert_eq!(names, [name()]);
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.keys.clone()
     }
 }
@@ -174,6 +183,20 @@ async fn what_is_refused_is_not_sent() {
         assert!(answer["error"].as_str().is_some_and(|text| !text.contains(KEY)), "{answer}");
         assert_eq!(challenge.is_string(), status == 401);
         assert_eq!(ports.sent.into_inner().expect("no panic"), [], "{changes}");
+    }
+}
+
+/// Strangers must not cause calls of a store: those take time and cost money.
+#[tokio::test]
+async fn keys_are_read_only_for_a_request_that_shows_one() {
+    for (headers, reads) in [
+        (json!({}), 0),
+        (json!({"authorization": "Basic c2hvcA=="}), 0),
+        (json!({"aeg-sas-key": "another"}), 1),
+    ] {
+        let ports = FakePorts::default();
+        assert_eq!(answer(&ports, true, json!({"headers": headers})).await.0, 401);
+        assert_eq!(ports.reads.into_inner(), reads, "{headers}");
     }
 }
 

@@ -9,25 +9,16 @@ use crate::fake_ports::{
 use crate::reactions::answers;
 
 #[test]
-fn a_retry_that_its_queue_refuses_goes_to_the_slow_queue_with_its_wait() {
-    let ports = FakePorts::new(subscriptions(1))
-        .with_status(503)
-        .with_queue_fault(QueueName::Retry, Fault::Refuses);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!(waits(&ports), [(QueueName::Slow, 2_000)]);
-}
-
-#[test]
-fn parts_and_records_that_the_retry_queue_refuses_go_to_the_slow_queue() {
-    let ports =
-        FakePorts::new(subscriptions(11)).with_queue_fault(QueueName::Retry, Fault::Refuses);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!(waits(&ports), [(QueueName::Slow, 0); 2]);
-    let ports =
-        FakePorts::without_subscriptions().with_queue_fault(QueueName::Retry, Fault::Refuses);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(0);
-    assert_eq!((queue, publication(&message).message.as_str()), (QueueName::Slow, "m1"));
+fn a_record_returns_to_its_queue_if_the_retry_queue_refuses_what_is_left_of_it() {
+    for ports in [
+        FakePorts::new(subscriptions(1)).with_status(503),
+        FakePorts::new(subscriptions(11)),
+        FakePorts::without_subscriptions(),
+    ] {
+        let ports = ports.with_queue_fault(QueueName::Retry, Fault::Refuses);
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
+        assert_eq!(ports.sent(), []);
+    }
 }
 
 #[test]
@@ -71,25 +62,12 @@ fn a_dead_letter_that_neither_its_queue_nor_storage_takes_has_its_record_redeliv
 fn a_hung_send_ends_before_the_deadline_and_the_other_records_are_acknowledged() {
     let ports = FakePorts::new(subscriptions(3))
         .with_reactions("s1.example", &[answers(503)])
-        .with_queue_fault(QueueName::Retry, Fault::Hangs)
-        .with_queue_fault(QueueName::Slow, Fault::Hangs);
+        .with_queue_fault(QueueName::Retry, Fault::Hangs);
     let fine = Record { topic: Some("shop/other".to_owned()), ..record("m2", EVENT) };
     let other = retry_record(&delivery("shop/orders/s2"));
     let records = [record("m1", EVENT), fine, Record { message: "m3".to_owned(), ..other }];
     assert_eq!(dispatch(&ports, &records, ENDS_MS), ["m1"]);
     assert!(ports.elapsed_ms() < 119_000, "{}", ports.elapsed_ms());
-}
-
-#[test]
-fn after_an_attempt_that_used_up_its_time_both_queues_are_still_tried() {
-    // The attempt ends nine seconds before Lambda would end the invocation.
-    let ports = FakePorts::new(subscriptions(1))
-        .with_status(503)
-        .with_duration_ms(111_000)
-        .with_queue_fault(QueueName::Retry, Fault::Hangs);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!(ports.sent()[0].0, QueueName::Slow);
-    assert_eq!(ports.sent_after_ms(), [115_000]);
 }
 
 #[test]

@@ -525,9 +525,7 @@ fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
     for number in 0..9 {
         deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
     }
-    for queue in [QueueName::Retry, QueueName::Slow] {
-        deployment.ports.clone().with_queue_fault(queue, Fault::Refuses);
-    }
+    deployment.ports.clone().with_queue_fault(QueueName::Retry, Fault::Refuses);
     let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());
     let deadline = Deadline::new(now_ms, now_ms + 120_000);
     deployment.ports.run(deployment.processes[0].handle(&records, &deadline));

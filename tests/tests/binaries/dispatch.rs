@@ -92,13 +92,12 @@ async fn alone_a_function_uses_an_allowed_rate_itself() {
 }
 
 #[tokio::test]
-async fn the_response_names_the_records_whose_retry_no_queue_took() {
+async fn the_response_names_the_records_whose_retry_the_queue_did_not_take() {
     let world = World::start().await;
     let absent = world.queue_url("absent");
     let records = [("m1", "shop/taken"), ("m2", "shop/later"), ("m3", "shop/taken")]
         .map(|(id, topic)| published(id, topic));
-    // The slow queue would take what the retry queue refuses.
-    let changes = [("RETRY_QUEUE_URL", absent.as_str()), ("SLOW_QUEUE_URL", absent.as_str())];
+    let changes = [("RETRY_QUEUE_URL", absent.as_str())];
     let mut function = world.run(&DISPATCH, &changes, invocation(&records)).await;
     assert_eq!(function.returned().await, ["m2"]);
     assert_eq!(world.requested(), ["/later", "/taken", "/taken"]);

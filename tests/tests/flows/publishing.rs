@@ -12,7 +12,7 @@ const PAGE: &str = "publishing.md";
 /// Runs the example, which publishes one event, and checks the event that arrives.
 async fn publishes(heading: &str, id: &str) {
     let app = AppFixture::start(&[subscription("billing", "/in", "")], &[200]).await;
-    let ingress = format!("{}/topics", app.ingress().await);
+    let ingress = app.ingress().await;
     let aws = app.stack.aws();
     let (endpoint, queue) = (aws.endpoint(), aws.queue_url("events"));
     let snippet = snippets::under(PAGE, heading);
@@ -21,6 +21,7 @@ async fn publishes(heading: &str, id: &str) {
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
             ("EVENTS_QUEUE_URL", &queue),
             ("PUBLISH_URL", &ingress),
+            ("TOKEN", "token"),
         ];
         snippet.run(&environment)
     };

@@ -153,6 +153,7 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     let queue = queue.trim_start_matches("queue=");
     let publish = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
     assert!(trial.lastmile(&publish, own).status().expect("it runs").success());
+    running.line_with("verified ");
     assert!(running.line_with("handled").contains(EVENT));
     drop(dev);
 
@@ -162,6 +163,7 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     assert!(again.contains("200 OK") && again.contains("verdict: delivered"), "{again}");
     let forged = trial.send(["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX", OTHER_PRIVATE_KEY]);
     assert!(forged.contains("401 Unauthorized"), "{forged}");
+    running.line_with("refused a request: no key of WEBHOOK_KEYS");
     drop(running);
 
     // What was not handled before the end is handled after the next start.
@@ -176,10 +178,28 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     assert!(handled.contains(EVENT), "{handled}");
     drop(running);
 
-    // Whoever knows no secret could sign with an empty one.
-    for weak in ["", "whsec_", "whsec_%%%%", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRY="] {
-        let output = trial.command(weak).output().expect("it runs");
-        assert!(!output.status.success(), "{weak}: {output:?}");
+    assert_explains_wrong_keys(&trial);
+}
+
+/// What a receiver prints of a wrong key, and what would be right: of each a line that does not show the key. Whoever knows
+/// no secret could sign with an empty one.
+fn assert_explains_wrong_keys(trial: &Trial) {
+    for (wrong, problem, right) in [
+        ("", "has no key", "the secret of the sender, whsec_…"),
+        ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "without its prefix", "begins with whsec_"),
+        (OTHER_PRIVATE_KEY, "a private key", "use its public key, whpk_…"),
+        ("whsec_%%%%", "not base64", "copy the whole key"),
+        ("whsec_", "a secret of 0 bytes", "`lastmile secret` makes one"),
+        ("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRY=", "a secret of 23 bytes", "at least 24"),
+        ("whpk_AAECAwQFBgcICQoLDA0ODxAREhMUFRY=", "a public key of 23 bytes", "it needs 32"),
+    ] {
+        let output = trial.command(wrong).output().expect("it runs");
+        assert!(!output.status.success(), "{wrong}: {output:?}");
+        let printed = String::from_utf8(output.stderr).expect("a text");
+        let is_one_line = printed.trim_end().lines().count() == 1;
+        assert!(is_one_line && printed.contains("WEBHOOK_KEYS has "), "{wrong}: {printed}");
+        assert!(printed.contains(problem) && printed.contains(right), "{wrong}: {printed}");
+        assert!(wrong.len() < 8 || !printed.contains(wrong), "{wrong}: {printed}");
     }
 }
 
@@ -220,6 +240,19 @@ fn the_receiver_in_go_verifies_stores_once_and_works_later() {
 fn the_receiver_in_rust_verifies_stores_once_and_works_later() {
     for key in [SECRET, PUBLIC_KEY] {
         receives(example("receiver"), Vec::new(), key);
+    }
+}
+
+/// Or `lastmile dev` and the receiver could not run beside each other.
+#[test]
+fn no_receiver_listens_on_a_default_port_of_lastmile() {
+    for source in ["python/receiver.py", "node/receiver.mjs", "go/receiver.go", "rust/src/main.rs"]
+    {
+        let text = fs::read_to_string(sources(source)).expect("a file");
+        assert!(text.contains("9190"), "{source}");
+        for port in ["8080", "4566", "9180", "9181", "9182"] {
+            assert!(!text.contains(port), "{source}: {port}");
+        }
     }
 }
 

@@ -106,10 +106,9 @@ impl Limits {
     /// but that of new events.
     pub(crate) fn window_of(self, queue: QueueName) -> u64 {
         match queue {
-            QueueName::Events => self.window_ms,
-            QueueName::Retry | QueueName::Slow if self.processes => SECOND_MS,
-            QueueName::Retry
-            | QueueName::Slow
+            QueueName::Events | QueueName::Retry => self.window_ms,
+            QueueName::Slow if self.processes => SECOND_MS,
+            QueueName::Slow
             | QueueName::Isolation
             | QueueName::DeadLetter
             | QueueName::LastResort => 0,

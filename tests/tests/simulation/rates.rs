@@ -138,8 +138,8 @@ fn processes_together_make_as_many_requests_at_once_as_a_destination_takes_and_n
     assert_at_once(3, 100, 45_000, 2.2);
     assert_at_once(3, 500, 80_000, 2.2);
     assert_at_once(3, 2_000, 330_000, 2.2);
-    assert_at_once(1, 100, 70_000, 2.2);
-    assert_at_once(1, 500, 215_000, 2.2);
+    assert_at_once(1, 100, 80_000, 2.9);
+    assert_at_once(1, 500, 215_000, 2.9);
     // Groups meet more often while their attempts take seconds, and then ask for what the others return.
     assert_at_once(2, 5_000, 980_000, 2.9);
     assert_at_once(3, 5_000, 680_000, 2.9);

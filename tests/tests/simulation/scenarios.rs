@@ -114,7 +114,7 @@ fn one_record_that_crashes_the_function_ends_alone_and_the_nine_beside_it_are_de
 }
 
 #[test]
-fn three_hours_without_retry_and_fan_out_queue_dead_letter_nothing_not_even_from_isolation() {
+fn three_hours_without_the_retry_queue_dead_letter_nothing_not_even_from_isolation() {
     let outage_ms = BEGINNING_MS + 3 * HOUR_MS;
     let mut refused = world(records(10, 0), Behaviour::RecoversAt(outage_ms));
     // First throttled, so that they are received again and move to isolation.

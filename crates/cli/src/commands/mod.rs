@@ -16,6 +16,7 @@ pub(crate) mod man;
 pub(crate) mod publish;
 pub(crate) mod rollback;
 pub(crate) mod sample;
+pub(crate) mod secret;
 pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
 pub(crate) mod trace;

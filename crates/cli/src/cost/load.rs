@@ -28,8 +28,6 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// `MaximumBatchingWindowInSeconds` of the mapping of retries, whatever `DispatchBatchWindow` is.
-pub(super) const RETRY_WINDOW_S: u32 = 1;
 /// `MemorySize` of the deadletter function.
 pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 128;
 /// `BatchSize` of the deadletter function.
@@ -149,7 +147,7 @@ fn part_bytes(traffic: &Traffic) -> f64 {
 pub(super) fn mapping_of_waits(deployment: &Deployment, bytes: f64) -> EventSourceMapping {
     EventSourceMapping {
         batch_size: deployment.batch_size().min(fitting(bytes)),
-        window_s: RETRY_WINDOW_S,
+        window_s: deployment.batch_window_s,
         concurrency: deployment.concurrency.retry,
         pollers: None,
     }

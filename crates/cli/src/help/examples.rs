@@ -364,6 +364,11 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
+        "secret",
+        "docs/secrets.md",
+        &["lastmile secret", "lastmile secret --key-pair", "lastmile secret --output json"],
+    ),
+    of_command(
         "subscriber",
         "docs/local.md",
         &[

@@ -56,6 +56,7 @@ mod sample_destinations;
 mod sample_letters;
 mod sample_subscriber;
 mod samples;
+mod secret;
 mod sigv4;
 mod subscription_files;
 mod trace;

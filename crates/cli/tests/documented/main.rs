@@ -9,3 +9,4 @@ mod install;
 mod links;
 mod newcomer;
 mod pages;
+mod regions;

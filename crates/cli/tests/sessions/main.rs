@@ -23,22 +23,22 @@ use tempfile::TempDir;
 #[expect(dead_code, reason = "the lines of links are for the test that follows them")]
 mod pages;
 
-/// The default ports of what runs on this machine: the subscriber, the ingress, SQS and S3, the page.
-const PORTS: [u16; 4] = [9180, 8080, 4566, 9181];
+/// The default ports of what runs on this machine: the subscriber, the ingress, SQS and S3, the page, a receiver to copy.
+const PORTS: [u16; 5] = [9180, 8080, 4566, 9181, 9190];
 /// What uses them.
-const USERS_OF_PORTS: [&str; 4] =
-    ["lastmile subscriber", "lastmile dev", "lastmile demo", "deadletters serve"];
+const USERS_OF_PORTS: [&str; 5] =
+    ["lastmile subscriber", "lastmile dev", "lastmile demo", "deadletters serve", "receiver.py"];
 /// How long a port may still be in use by what just ended, or by a page that another run of these tests runs.
 const UNTIL_FREE: Duration = Duration::from_secs(180);
 /// How long a block may take, and its output may need to come.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// What a page may use that a machine may lack; its page is then skipped, and said to be.
-const OPTIONAL_TOOLS: [&str; 2] = ["curl", "openssl"];
+const OPTIONAL_TOOLS: [&str; 3] = ["curl", "openssl", "python3"];
 /// This machine may be busy: a `sleep` of a page is twice as long here, and waits until what was started in
 /// the background listens.
 const SLEEP: &str = r#"sleep() {
   command sleep $(($1 * 2))
-  for server in subscriber:9180 'lastmile dev:8080' 'deadletters serve:9181'; do
+  for server in subscriber:9180 'lastmile dev:8080' 'deadletters serve:9181' receiver.py:9190; do
     if jobs -r | grep -q "${server%:*}"; then
       until (: < "/dev/tcp/127.0.0.1/${server##*:}") 2> /dev/null; do command sleep 0.1; done
     fi

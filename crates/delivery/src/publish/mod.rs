@@ -21,6 +21,6 @@ mod route;
 pub use self::body::{Published, message, too_large, topic_bytes};
 pub use self::handshake::{AllowedOrigins, handshake, validation_response};
 pub use self::http_request::HttpRequest;
-pub use self::key::{KnownKeys, check_key};
+pub use self::key::{KnownKeys, ShownKeys, check_key};
 pub use self::refusal::Refusal;
 pub use self::route::{DefaultTopic, Route, route};

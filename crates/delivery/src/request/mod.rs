@@ -16,6 +16,7 @@ mod binary;
 mod body;
 mod content;
 mod context;
+pub mod new_key;
 mod notification;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod request;

@@ -23,7 +23,7 @@ use crate::time::duration::SECOND_MS;
 /// Standard Webhooks, "signature scheme": a key has at least 192 bits.
 const KEY_MIN_BYTES: usize = 24;
 /// The optional prefix of a shared secret.
-const PREFIX: &str = "whsec_";
+pub(super) const SECRET_PREFIX: &str = "whsec_";
 
 /// The three headers over this id, the current time and the body.
 ///
@@ -59,7 +59,7 @@ pub(super) fn headers(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// It is not base64.
-    #[error("is not base64, with or without {PREFIX} before it")]
+    #[error("is not base64, with or without {SECRET_PREFIX} before it")]
     NotBase64,
     /// It has only so many bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
@@ -101,7 +101,7 @@ impl Key {
         if secret.starts_with(PUBLIC_PREFIX) {
             return secret.parse().map(Self::Public).map_err(|_| KeyError::NotPublic);
         }
-        let key = STANDARD.decode(secret.strip_prefix(PREFIX).unwrap_or(secret));
+        let key = STANDARD.decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret));
         let key = key.map_err(|_| KeyError::NotBase64)?;
         if key.len() < KEY_MIN_BYTES {
             Err(KeyError::TooShort(key.len()))

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `WEBHOOK_KEYS` has the shared secrets (`whsec_`) and public keys (`whpk_`) of the sender, several while one is replaced.
-//! `PORT` is 8080 and `EVENTS` is the folder `events` unless they say otherwise.
+//! `PORT` is 9190 and `EVENTS` is the folder `events` unless they say otherwise.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_dalek::{Signature, VerifyingKey};
+use ed25519_dalek::{PUBLIC_KEY_LENGTH, Signature, VerifyingKey};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
@@ -31,6 +31,15 @@ const TOLERANCE_SECONDS: u64 = 5 * 60;
 /// The least of Standard Webhooks. An empty one would accept what anybody signs.
 const SECRET_MIN_BYTES: usize = 24;
 const BODY_MAX_BYTES: usize = 2 * 1_024 * 1_024;
+
+const NO_KEY: &str =
+    "has no key: set it to the secret of the sender, whsec_…, or its public key, whpk_…";
+const PRIVATE_KEY: &str =
+    "has a private key (whsk_), which only the sender needs: use its public key, whpk_…";
+const NO_PREFIX: &str =
+    "has a key without its prefix: a secret begins with whsec_, a public key with whpk_";
+const NOT_BASE64: &str =
+    "has a key that is not base64 after its prefix: copy the whole key, also the = at its end";
 
 /// Your work: it may take its time, and it is done again if this program ends in the middle of it.
 fn handle(body: &[u8]) -> io::Result<()> {
@@ -44,16 +53,37 @@ enum Key {
 }
 
 impl Key {
-    fn read(text: &str) -> Result<Self, Box<dyn Error>> {
-        let Some(public) = text.strip_prefix("whpk_") else {
-            let secret = STANDARD.decode(text.trim_start_matches("whsec_"))?;
-            if secret.len() < SECRET_MIN_BYTES {
-                return Err(format!("a secret has fewer than {SECRET_MIN_BYTES} bytes").into());
-            }
-            return Ok(Self::Shared(secret));
+    /// Reads a key. The error has what is wrong and what would be right, and never the key.
+    fn read(text: &str) -> Result<Self, String> {
+        let (prefix, encoded) = text.split_once('_').unwrap_or_default();
+        let read = match prefix {
+            "whsec" => Self::shared,
+            "whpk" => Self::public,
+            "whsk" => return Err(PRIVATE_KEY.to_owned()),
+            _ => return Err(NO_PREFIX.to_owned()),
         };
-        let bytes: [u8; 32] = STANDARD.decode(public)?.as_slice().try_into()?;
-        Ok(Self::Public(VerifyingKey::from_bytes(&bytes)?))
+        read(STANDARD.decode(encoded).map_err(|_| NOT_BASE64)?)
+    }
+
+    fn shared(secret: Vec<u8>) -> Result<Self, String> {
+        match secret.len() {
+            SECRET_MIN_BYTES.. => Ok(Self::Shared(secret)),
+            bytes => Err(format!(
+                "has a secret of {bytes} bytes; it needs at least {SECRET_MIN_BYTES}: `lastmile secret` makes one"
+            )),
+        }
+    }
+
+    fn public(bytes: Vec<u8>) -> Result<Self, String> {
+        let key: Result<&[u8; PUBLIC_KEY_LENGTH], _> = bytes.as_slice().try_into();
+        match key.map(VerifyingKey::from_bytes) {
+            Ok(Ok(key)) => Ok(Self::Public(key)),
+            Ok(Err(_)) | Err(_) => Err(format!(
+                "has a public key of {} bytes; it needs {PUBLIC_KEY_LENGTH}, of an Ed25519 key: copy the whole whpk_… of \
+                 the sender",
+                bytes.len()
+            )),
+        }
     }
 
     /// Whether it made this entry of `webhook-signature` for a text.
@@ -114,7 +144,13 @@ impl Inbox {
 async fn receive(State(inbox): State<Arc<Inbox>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     // Elsewhere than the connections: it waits for the disk.
     let received = tokio::task::spawn_blocking(move || {
-        let Some(id) = inbox.valid_id(&headers, &body) else { return StatusCode::UNAUTHORIZED };
+        let Some(id) = inbox.valid_id(&headers, &body) else {
+            println!(
+                "refused a request: no key of WEBHOOK_KEYS has signed it in the last five minutes"
+            );
+            return StatusCode::UNAUTHORIZED;
+        };
+        println!("verified {id}");
         match inbox.store(id, &body) {
             Ok(Some(name)) => {
                 // Who works has ended only when this program ends.
@@ -149,12 +185,14 @@ fn unfinished(events: &Path) -> io::Result<Vec<String>> {
     Ok(names.filter(is_new).collect())
 }
 
+fn read_keys(texts: &str) -> Result<Vec<Key>, String> {
+    let keys = texts.split_whitespace().map(Key::read).collect::<Result<Vec<_>, _>>()?;
+    if keys.is_empty() { Err(NO_KEY.to_owned()) } else { Ok(keys) }
+}
+
 async fn run() -> Result<(), Box<dyn Error>> {
-    let keys = env::var("WEBHOOK_KEYS")?;
-    let keys = keys.split_whitespace().map(Key::read).collect::<Result<Vec<_>, _>>()?;
-    if keys.is_empty() {
-        return Err("WEBHOOK_KEYS has no key".into());
-    }
+    let keys = read_keys(&env::var("WEBHOOK_KEYS").unwrap_or_default())
+        .map_err(|problem| format!("WEBHOOK_KEYS {problem}"))?;
     let events = PathBuf::from(env::var("EVENTS").unwrap_or_else(|_| "events".to_owned()));
     fs::create_dir_all(&events)?;
     let (sender, names) = channel();
@@ -165,7 +203,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     thread::spawn(move || work(&events, &names));
     let app = Router::new().route("/{*path}", post(receive)).route("/", post(receive));
     let app = app.layer(DefaultBodyLimit::max(BODY_MAX_BYTES)).with_state(inbox);
-    let port = env::var("PORT").unwrap_or_else(|_| "8080".to_owned()).parse::<u16>()?;
+    let port = env::var("PORT").unwrap_or_else(|_| "9190".to_owned()).parse::<u16>()?;
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}/", listener.local_addr()?);
     axum::serve(listener, app).await?;

@@ -39,7 +39,7 @@ const CUT_AFTER_PERCENT: u32 = 1;
 /// Each minute one queue refuses every send for a while, longer than a function tries again; in every
 /// fourth minute also the one that takes its place.
 const OUTAGES: [&[&str]; 4] =
-    [&["RetryQueue"], &["DeadLetterQueue"], &["RetryQueue", "SlowQueue"], &["IsolationQueue"]];
+    [&["RetryQueue"], &["DeadLetterQueue"], &["SlowQueue"], &["IsolationQueue"]];
 const OUTAGE_EVERY: Duration = Duration::from_secs(60);
 const OUTAGE: Duration = Duration::from_secs(10);
 

@@ -6,6 +6,7 @@
 mod access;
 mod buckets;
 mod functions;
+mod http_api;
 mod keys;
 mod notify;
 mod pollers;

@@ -517,8 +517,6 @@ fn the_defaults_are_those_of_the_template() {
     assert_eq!(default("LogDeliveries"), "all");
     assert_eq!((default("EventsPollers"), default("MetricsPer")), (String::new(), String::new()));
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
-    let (_, retries) =
-        template.split_once("EventSourceArn: !GetAtt RetryQueue.Arn").expect("a mapping");
-    let window = format!("MaximumBatchingWindowInSeconds: {}\n", super::load::RETRY_WINDOW_S);
-    assert!(retries.split("FunctionResponseTypes").next().is_some_and(|it| it.contains(&window)));
+    let windows = template.matches("MaximumBatchingWindowInSeconds: !Ref DispatchBatchWindow\n");
+    assert_eq!(windows.count(), 2, "of events and of waits");
 }

@@ -1,0 +1,77 @@
+//! `lastmile secret`: prints a new signing secret, or a new key pair, and where to put it.
+//!
+//! The keys go to standard output and to no file, so that a shell or a store of secrets can read them. The next steps
+//! go to standard error and never contain a secret: a log may have them.
+
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use anyhow::Context as _;
+use delivery::request::new_key::{KeyPair, key_pair, shared_secret};
+use delivery::subscription::public_key::{PRIVATE_PREFIX, PublicKey};
+use serde_json::json;
+
+use crate::output::{Output, note};
+
+/// The variable of the next steps.
+const VARIABLE: &str = "SIGNING_SECRET";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Print an Ed25519 key pair: the private key (whsk_) signs, and receivers have the public key (whpk_)
+    #[arg(long)]
+    key_pair: bool,
+    /// The format
+    #[arg(long, default_value = "table")]
+    output: Output,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let random = Machine.random_bytes().context("no random bytes; start again")?;
+    let output = arguments.output;
+    let steps = if arguments.key_pair {
+        let KeyPair { private_key, public_key } = key_pair(random);
+        let (private, public) = (private_key.expose(), public_key.to_string());
+        let json = || json!({ "privateKey": private, "publicKey": public });
+        output.write(false, json, || format!("{private}\n{public}\n"))?;
+        key_pair_steps(&public_key)
+    } else {
+        let secret = shared_secret(random);
+        let json = || json!({ "secret": secret.expose() });
+        output.write(false, json, || format!("{}\n", secret.expose()))?;
+        secret_steps()
+    };
+    if output == Output::Table {
+        note(steps);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The next steps with a shared secret.
+fn secret_steps() -> String {
+    format!(
+        "lastmile dev: export {VARIABLE}=whsec_…; in the subscription, signing: {{secrets: [\"env:{VARIABLE}\"]}}\n\
+         {}\n\
+         receiver: needs the same secret; lastmile subscriber --secret env:{VARIABLE} checks signatures",
+        stack_step()
+    )
+}
+
+/// The next steps with a key pair.
+fn key_pair_steps(public_key: &PublicKey) -> String {
+    format!(
+        "lastmile dev: export {VARIABLE}={PRIVATE_PREFIX}…; in the subscription, \
+         signing: {{secrets: [\"env:{VARIABLE}\"], publicKeys: [\"{public_key}\"]}}\n\
+         {}\n\
+         receiver: needs the public key only",
+        stack_step()
+    )
+}
+
+/// How a deployed stack gets the secret.
+fn stack_step() -> String {
+    format!(
+        "stack: aws secretsmanager create-secret --region REGION --name NAME --secret-string \"${VARIABLE}\"; \
+         in the subscription, \"secretsmanager:NAME\""
+    )
+}
