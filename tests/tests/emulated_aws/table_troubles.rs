@@ -23,8 +23,8 @@ const EVENTS: usize = 20;
 /// Events before the trouble: the processes that deliver these have read the news when it begins.
 const EVENTS_BEFORE: usize = 10;
 
-/// The sum of the five Concurrency parameters of dispatch: so many processes share a limit.
-const FUNCTIONS: u32 = 100;
+/// The shares of dispatch with the default of Concurrency: so many processes share a limit.
+const FUNCTIONS: u32 = 8;
 /// Without the table, each process makes one request at once, and one a second.
 const MAX_CONCURRENCY: u32 = FUNCTIONS;
 const MAX_PER_SECOND: u32 = FUNCTIONS;
