@@ -9,7 +9,7 @@ sam validate --lint --template-file template.yaml
 for template in infra/*.yaml; do
   sam validate --lint --template-file "$template"
 done
-cfn-lint template.yaml infra/*.yaml
+cfn-lint template.yaml infra/*.yaml scripts/smoke/receiver.yaml
 
 # Gradual deployments have resources that SAM adds only where the parameter has a value.
 mkdir -p "$build/gradual/infra"

@@ -13,6 +13,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
   queries are found here: with another request, the key is missing.
 - `lambda:GetAccountSettings` needs a permission.
 - A saved query can be made and deleted.
+- CloudFormation converts the text of a parameter to the number that the concurrency of an event source mapping is.
 - `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
 
@@ -172,6 +173,11 @@ async def s3(method, path, headers, body, query):
     return iam_actions.access_denied_response("s3", "s3:ListBucket", denied.principal_arn, "", headers=headers)
 
 
+def with_number(properties):
+    concurrency = properties.get("ScalingConfig", {}).get("MaximumConcurrency")
+    return {**properties, "ScalingConfig": {"MaximumConcurrency": int(concurrency)}} if concurrency else properties
+
+
 async def over_tls(scope, receive, send):
     if scope["type"] == "http":
         method_of_request.set(scope["method"])
@@ -184,6 +190,12 @@ provisioners._RESOURCE_HANDLERS["AWS::Logs::QueryDefinition"] = {
     "create": lambda logical_id, properties, stack: (f"{stack}-{logical_id}", {}),
     "update": lambda physical_id, before, after, stack: (physical_id, {}),
     "delete": lambda physical_id, properties: None,
+}
+mappings = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]
+provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"] = {
+    **mappings,
+    "create": lambda logical_id, properties, stack: mappings["create"](logical_id, with_number(properties), stack),
+    "update": lambda physical_id, before, after, stack: mappings["update"](physical_id, before, with_number(after), stack),
 }
 iam_actions.extract_iam_action, iam_actions.s3_service_context = extract_iam_action, s3_service_context
 iam_actions.dynamodb_service_context = dynamodb_service_context

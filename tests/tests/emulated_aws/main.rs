@@ -23,6 +23,7 @@ mod processes;
 mod publishers;
 mod rates;
 mod rollback;
+mod smoke;
 mod stack;
 mod subscriber;
 mod table_troubles;

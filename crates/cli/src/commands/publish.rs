@@ -29,7 +29,7 @@ use url::Url;
 use crate::advice::{aws_error, describe};
 use crate::files::usage_error;
 use crate::output::{note, out};
-use crate::queue::{DEV_EVENTS_QUEUE, reach};
+use crate::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
 use crate::stack::Stack;
 use crate::this_machine::is_here;
 use crate::{known_topic, progress, text};
@@ -201,16 +201,23 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
         (None, None) => None,
     };
     let stack = Stack::optional(stack.as_deref()).await?;
-    let (url, subscriptions) = match (queue_url, &stack) {
-        (Some(url), _) => (url, subscriptions),
+    let (url, client, subscriptions) = match (queue_url, &stack) {
+        (Some(url), _) => {
+            let client = reach(&url).await?;
+            (url, client, subscriptions)
+        }
         (None, Some(stack)) => {
             let url = stack.output("EventsQueueUrl")?;
             let url = url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?;
-            (url, Some(stack.subscriptions()?))
+            let client = reach_of_stack(&url).await?;
+            (url, client, Some(stack.subscriptions()?))
         }
-        (None, None) => (DEV_EVENTS_QUEUE.parse().context("the default is a URL")?, subscriptions),
+        (None, None) => {
+            let url = DEV_EVENTS_QUEUE.parse().context("the default is a URL")?;
+            let client = reach(&url).await?;
+            (url, client, subscriptions)
+        }
     };
-    let client = reach(&url).await?;
     if let Some(topic) = topic.as_ref().filter(|_| !allow_unknown) {
         match subscriptions {
             Some(location) => known_topic::check_deployed(topic, &location).await?,
