@@ -2,7 +2,7 @@
 
 use delivery::ports::{PutError, QueueName, Record};
 
-use super::{ENDS_MS, EVENT, delivery, dispatch, large, publication, retry_record, waits};
+use super::{ENDS_MS, EVENT, delivery, dispatch, large, retry_record};
 use crate::fake_ports::{
     FakePorts, Fault, Hanging, NOW_MS, record, subscriptions, subscriptions_with_destination,
 };
