@@ -14,14 +14,13 @@ def read(run):
     run.quota, run.unreserved = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
     # For somebody who has to clean up after a run that was killed.
     print(f"{identity['Arn']}; all names begin with {run.stack}, or belong to a stack that does", file=sys.stderr)
-    return f"{run.quota} concurrent executions: {meaning(run.quota)}"
+    return f"{run.quota} concurrent executions: {meaning(run.unreserved)}"
 
 
-def meaning(quota):
-    """What a quota means for the parameter Concurrency."""
-    if quota < CONCURRENCY:
+def meaning(unreserved):
+    """What the executions that no function reserves mean for the parameter Concurrency."""
+    if unreserved < CONCURRENCY:
         return f"fewer than Concurrency={CONCURRENCY}, so Lambda throttles; request a higher quota"
-    if quota < COMFORTABLE:
+    if unreserved < COMFORTABLE:
         return f"Concurrency={CONCURRENCY} fits, and the receiver shares it; nothing can be reserved"
-    largest = max(value for value in (10, 20, 50, 100, 200, 500, 1000, 2000) if value <= quota)
-    return f"Concurrency={largest} is the most that fits"
+    return f"Concurrency={CONCURRENCY} fits"

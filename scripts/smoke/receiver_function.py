@@ -1,6 +1,6 @@
 """The receiver of a smoke run: an HTTP endpoint that responds by path, and keeps each request in a table.
 
-It runs as a function with a URL (receiver.yaml), or inside of the script (local_receiver.py), so both do the same.
+It runs as a function with a URL (receiver.yaml), or inside the script (`serve_locally` in receiver.py), so both do the same.
 """
 import base64
 import json

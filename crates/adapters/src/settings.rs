@@ -37,7 +37,7 @@ pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
 pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
 /// The topic of records that name none: `namespace/topic`.
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
-/// Who may publish over HTTP: `keys`, whoever shows one of `PUBLISHER_KEYS`, or `iam`, whom Lambda has let in.
+/// Authorization of publishing over HTTP: `keys` (a request shows one of `PUBLISHER_KEYS`) or `iam` (Lambda authorizes).
 pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
 /// The keys of which a request over HTTP needs one, comma-separated: ARNs of secrets and parameters, or names as subscriptions have them.
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";

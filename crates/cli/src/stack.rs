@@ -102,7 +102,7 @@ impl Stack {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
     }
 
-    /// Its default container, as an address: the bucket, and the prefix if there is one.
+    /// Its default container, as an address.
     ///
     /// # Errors
     /// When the stack has no bucket of dead letters.

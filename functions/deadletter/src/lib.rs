@@ -23,7 +23,7 @@ use delivery::ports::{
     Attribute, Message, MessageGroup, PutError, Queue as _, QueueName, Record, StoragePorts,
 };
 use delivery::subscription::sink::Container;
-use delivery::time::duration::HOUR_MS;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::waits::{hidden_seconds, storage_ms};
 use delivery::wire::write_dead_letter;
 use futures::future::ready;
@@ -34,6 +34,9 @@ use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
 
+/// How long a dead letter is hidden that is too large to be sent again, and that storage refuses. Its queue would give it up to the
+/// last-resort queue after 1,000 receives, where attributes are believed. This makes them last longer than the 14 days of a message.
+const TOO_LARGE_MS: u64 = 30 * MINUTE_MS;
 /// Blobs that are being stored at a time.
 const AT_ONCE: usize = 50;
 
@@ -216,7 +219,11 @@ impl<P: StoragePorts> DeadLetters<P> {
     /// message, or that the queue does not take, stays where it is.
     async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
         let message = message(letter, wait_ms);
-        if message.fits() && self.send(QueueName::DeadLetter, message).await {
+        if !message.fits() {
+            self.leave_hidden(record, wait_ms.max(TOO_LARGE_MS)).await;
+            return false;
+        }
+        if self.send(QueueName::DeadLetter, message).await {
             return true;
         }
         self.leave_hidden(record, wait_ms).await;
@@ -244,7 +251,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
-            let wait_ms = storage_ms(since_ms);
+            let wait_ms = storage_ms(since_ms).max(TOO_LARGE_MS);
             // Each time: it is in no other queue, and its own deletes it after 14 days.
             telemetry::refused(&letter.delivery, problem, wait_ms);
             self.leave_hidden(record, wait_ms).await;

@@ -141,12 +141,12 @@ impl<P: StoragePorts> Sending<P> {
 /// The problem of a queue or a storage that is stuck.
 pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
-/// The substitute of a queue that refuses a message. Messages that the slow lane refuses are attempted among retries, as [`SlowLane`]
-/// ensures.
+/// The queue to use when one refuses a message. Only the slow queue has a substitute: its messages are then attempted among retries, as
+/// [`SlowLane`] ensures.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Slow => Some(QueueName::Retry),
-        // Its record returns to its queue. One that may crash us must not share a batch again.
+        // The record returns to its source queue. An isolated record must not share a batch.
         QueueName::Retry | QueueName::Isolation => None,
         // A dead letter is stored instead. Dispatch sends to no other queue.
         QueueName::DeadLetter | QueueName::Events | QueueName::LastResort => None,

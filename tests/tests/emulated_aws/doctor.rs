@@ -158,9 +158,9 @@ async fn other_credentials(patient: &Patient<'_>) {
 async fn paused_mapping(patient: &Patient<'_>) {
     let lambda = patient.aws.lambda();
     let all = lambda.list_event_source_mappings().send().await.expect("mappings");
-    let of_retries = |arn: &str| arn.ends_with(":doctored-RetryQueue");
+    let retries = patient.stack.output("RetryQueueArn");
     let mut ids = all.event_source_mappings().iter();
-    let id = ids.find(|it| it.event_source_arn().is_some_and(of_retries)).and_then(|it| it.uuid());
+    let id = ids.find(|it| it.event_source_arn() == Some(retries)).and_then(|it| it.uuid());
     let id = id.expect("the retry queue is read");
     let set = |is: bool| lambda.update_event_source_mapping().uuid(id).enabled(is).send();
     set(false).await.expect("a mapping can be paused");

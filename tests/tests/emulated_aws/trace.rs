@@ -1,4 +1,4 @@
-//! `lastmile trace --stack` of a delivered, a retried, a fanned-out and a dead-lettered event, by the log that the functions
+//! `lastmile trace --stack` of a delivered, a retried, a divided and a dead-lettered event, by the log that the functions
 //! wrote and the Logs Insights of the emulated AWS.
 
 use std::process::Command;

@@ -59,7 +59,7 @@ pub(crate) struct Inner {
     pub(crate) throttled_ms: Range<u64>,
     /// Until when a queue refuses every message.
     pub(crate) refuses_until_ms: Option<(QueueName, u64)>,
-    /// Until when neither the retry queue nor the retry queue takes anything.
+    /// Until when the retry queue refuses every message.
     pub(crate) no_retries_until_ms: Option<u64>,
     /// Who waits for which time.
     pub(crate) timers: Vec<(u64, Waker)>,

@@ -70,7 +70,7 @@ pub(crate) struct Traffic {
 #[command(next_help_heading = "Deployment, with the template's defaults")]
 pub(crate) struct Deployment {
     /// DispatchBatchWindow: with one, batches have up to 100 messages
-    #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=300))]
+    #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=240))]
     pub(crate) batch_window_s: u32,
     /// Concurrency
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]

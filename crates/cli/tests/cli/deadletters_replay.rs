@@ -172,7 +172,7 @@ fn replay_of(container: &TestContainer, aws: &LocalAws, endpoint: &str, more: &[
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_stack_the_fan_out_queue_takes_deliveries_and_the_events_queue_events() {
+async fn of_a_stack_the_retry_queue_takes_deliveries_and_the_events_queue_events() {
     let (container, aws, sqs, _data) = start().await;
     let endpoint = cloud_formation("200 OK", stack_with(&aws));
     let replay = |more: &[&str]| {
@@ -537,8 +537,8 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     let mut ready = String::new();
     output.read_line(&mut ready).expect("text");
     let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
-    let fan_out = queue.replace("/events", "/retry");
-    let replayed = deadletters(&["replay", "--yes", "--queue-url", &fan_out]);
+    let retry_queue = queue.replace("/events", "/retry");
+    let replayed = deadletters(&["replay", "--yes", "--queue-url", &retry_queue]);
     assert!(replayed.contains("8 of 8 dead letters sent"), "{replayed}");
     let received = BufReader::new(subscriber.0.stdout.take().expect("it is piped"))
         .lines()

@@ -129,8 +129,8 @@ fn emptying_the_table_loses_what_is_known_of_destinations_and_nothing_else() {
         letters.contains("shop/orders/stock") && letters.contains("DestinationDisabled"),
         "{letters}"
     );
-    let fan_out = format!("http://{aws}/000000000000/retry");
-    let of_stock = ["--subscription", "shop/orders/stock", "--queue-url", &fan_out];
+    let retry_queue = format!("http://{aws}/000000000000/retry");
+    let of_stock = ["--subscription", "shop/orders/stock", "--queue-url", &retry_queue];
     succeeded(folder, &[&["deadletters", "replay", "--yes"][..], &of_stock].concat());
     stock.line_with("-> 200");
     assert!(received.try_recv().is_err(), "what is set aside waits for its replay");

@@ -1,4 +1,4 @@
-//! `lastmile trace` on the record of `lastmile dev`: a delivered, a retried, a fanned-out and a dead-lettered event, and a
+//! `lastmile trace` on the record of `lastmile dev`: a delivered, a retried, a divided and a dead-lettered event, and a
 //! replay.
 
 use std::path::Path;

@@ -116,7 +116,7 @@ fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
     shown
 }
 
-/// Whether it is one of the keys. All are compared, by digests of one length, so the time says nothing.
+/// Whether it is one of the keys. Compares digests of equal length against every key, in constant time.
 fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
     let shown = Sha256::digest(shown);
     let mut found = 0;

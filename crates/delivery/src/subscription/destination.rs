@@ -239,7 +239,7 @@ impl Destination {
                 Value::Static(value) if is_credential => credentials.add_header(value),
                 Value::Path(path) if is_credential => {
                     let sent = event.and_then(|event| header::of_event(path, event));
-                    sent.into_iter().for_each(|sent| credentials.add_header(&sent.value));
+                    sent.into_iter().for_each(|sent| credentials.add_header_of_event(&sent.value));
                 }
                 Value::Static(_) | Value::Path(_) => {}
             }

@@ -6,8 +6,7 @@
 
 use std::path::PathBuf;
 
-/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`, or to
-/// `unprocessed` from the events queue.
+/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
 /// `maxReceiveCount` of the isolation queue: what crashes a function alone, this often, ends.

@@ -196,9 +196,10 @@ fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
         assert_eq!(only_with(role, "HasExtraSinks"), sinks, "{role}");
         let key = [("kms:Decrypt", "KmsKeyArn"), ("kms:GenerateDataKey", "KmsKeyArn")];
         assert_eq!(only_with(role, "HasKmsKey"), key, "{role}");
-        // What was encrypted before the key was changed is read, and nothing more is encrypted with it.
-        let before = [("kms:Decrypt", "PreviousKmsKeyArn")];
-        assert_eq!(only_with(role, "HasPreviousKmsKey"), before, "{role}");
+        // While the key changes, the old one and the new one are used.
+        let second =
+            [("kms:Decrypt", "PreviousKmsKeyArn"), ("kms:GenerateDataKey", "PreviousKmsKeyArn")];
+        assert_eq!(only_with(role, "HasPreviousKmsKey"), second, "{role}");
     }
 }
 
@@ -226,7 +227,9 @@ fn the_ingress_may_publish_and_read_its_keys_and_nothing_else() {
     let expected = [
         ("kms:Decrypt", ANY_KEY, "HasPublisherKeyArns"),
         ("kms:Decrypt", "KmsKeyArn", "HasKmsKey"),
+        ("kms:Decrypt", "PreviousKmsKeyArn", "HasPreviousKmsKey"),
         ("kms:GenerateDataKey", "KmsKeyArn", "HasKmsKey"),
+        ("kms:GenerateDataKey", "PreviousKmsKeyArn", "HasPreviousKmsKey"),
         ("logs:CreateLogStream", "IngressLogGroup.Arn", "always"),
         ("logs:PutLogEvents", "IngressLogGroup.Arn", "always"),
         ("secretsmanager:GetSecretValue", "PublisherKeyArns", "HasPublisherKeyArns"),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use adapters::settings::splits;
 use delivery::time::duration::MINUTE_MS;
 use delivery::waits::UNREAD_MS;
 
 use serde_json::{Value, json};
 
 use super::pollers::POLLERS;
-use super::{TEMPLATE, properties, read, resources, surrounding};
+use super::{TEMPLATE, matching, properties, read, resources, surrounding};
 
 pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 /// The longest delay of a message.
@@ -381,4 +382,30 @@ fn a_boundary_and_traces_are_for_every_function_where_they_are_asked_for() {
     }
     let traced = json!(["IsTraced", "Active", "PassThrough"]);
     assert_eq!(TEMPLATE["Globals"]["Function"]["Tracing"], traced);
+}
+
+#[test]
+fn what_a_list_of_metrics_or_keys_may_have_the_functions_read() {
+    let pattern =
+        |name: &str| TEMPLATE["Parameters"][name]["AllowedPattern"].as_str().expect("one");
+    // CloudFormation matches each member of a list.
+    for (member, is_allowed) in [
+        ("topic", true),
+        ("outcome", true),
+        ("subscription", true),
+        ("topics", false),
+        ("all", false),
+    ] {
+        let matched = !matching(pattern("MetricsPer"), &format!("{member}\n")).is_empty();
+        assert_eq!((matched, splits(member).is_ok()), (is_allowed, is_allowed), "{member}");
+    }
+    for (arn, is_allowed) in [
+        ("arn:aws:secretsmanager:eu-west-1:123456789012:secret:keys-a1b2c3", true),
+        ("arn:aws:ssm:eu-west-1:123456789012:parameter/keys", true),
+        ("arn:aws:s3:::keys", false),
+        ("secretsmanager:keys", false),
+    ] {
+        let matched = !matching(pattern("PublisherKeyArns"), &format!("{arn}\n")).is_empty();
+        assert_eq!(matched, is_allowed, "{arn}");
+    }
 }

@@ -11,7 +11,7 @@ type Keeps = fn(char) -> bool;
 /// Writes an escaped character.
 type Escape = fn(char) -> String;
 
-/// The first so many of the lists below are parts of base64.
+/// How many of the first entries of the lists below are parts of base64.
 pub(super) const PARTS_OF_BASE64: usize = 3;
 
 /// Encodings that are often applied to a text that is encoded already.
@@ -292,8 +292,8 @@ pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     all.into_iter().chain([octal, indented]).chain(pairs).collect()
 }
 
-/// UTF-16 itself is found where control characters are left out; this is for what is encoded once more. Of ASCII it is the
-/// same in either order, but for its end.
+/// UTF-16 for texts that are encoded once more. Plain UTF-16 is found because control characters are skipped. Both byte orders of
+/// ASCII differ only at the end.
 fn as_utf16(text: &[u8]) -> [Vec<u8>; 2] {
     let units: Vec<u16> = chars(text).collect::<String>().encode_utf16().collect();
     [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| {

@@ -41,7 +41,7 @@ pub use self::spellings::SHORT_BYTES;
 pub const HIDDEN: &str = "[secret]";
 /// The most values that are searched for; with more, the whole text is hidden.
 pub const CREDENTIALS_MAX: usize = 100;
-/// A value of so many bytes occurs in an event by chance hardly ever.
+/// A value of this length hardly ever occurs in an event by chance.
 const CERTAIN_MIN_BYTES: usize = 8;
 
 /// Last words of the names of headers that hold credentials, wherever their values come from.
@@ -112,6 +112,12 @@ impl Credentials {
     #[must_use]
     pub fn of_one_request() -> Self {
         Self { is_single_use: true, ..Self::default() }
+    }
+
+    /// Adds the value of a header that an event has. With it the set is of one request, or a searcher would be kept for each event.
+    pub fn add_header_of_event(&mut self, value: &str) {
+        self.is_single_use = true;
+        self.add_header(value);
     }
 
     /// Adds a value.

@@ -16,13 +16,13 @@ use super::spellings::{Depth, Spelling, fold, spellings};
 const SET_MAX_BYTES: usize = 1_024 * 1_024;
 /// The most bytes of all spellings of one value, of which compositions use most.
 const VALUE_MAX_BYTES: usize = 128 * 1_024;
-/// A long value may have more, so that each single encoding fits: so many for each of its bytes.
+/// The limit for each byte of a long value, so that each single encoding fits.
 const BYTE_MAX_BYTES: usize = 256;
-/// So much of a longer spelling is enough to be hidden.
+/// A longer spelling is hidden once this many bytes match.
 pub(super) const ENOUGH_BYTES: usize = 128;
 /// At the end of a cut text the beginning of an encoded value is hidden from this length on.
 const CUT_MIN_BYTES: usize = 4;
-/// A shorter value within another one is no reason to search less for that one.
+/// A contained value shorter than this does not lower the search depth of the containing one.
 const PART_MIN_BYTES: usize = 8;
 /// The memory of the searchers that are kept.
 const KEPT_MAX_BYTES: usize = 16 * 1_024 * 1_024;
