@@ -246,12 +246,13 @@ impl<P: StoragePorts> DeadLetters<P> {
         since_ms: u64,
     ) -> bool {
         let message = message(letter, 0);
+        let fits = message.fits();
         // One that is too large for any queue stays in its own.
-        let is_sent = message.fits() && self.send(QueueName::LastResort, message).await;
+        let is_sent = fits && self.send(QueueName::LastResort, message).await;
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
-            let wait_ms = storage_ms(since_ms).max(TOO_LARGE_MS);
+            let wait_ms = storage_ms(since_ms).max(if fits { 0 } else { TOO_LARGE_MS });
             // Each time: it is in no other queue, and its own deletes it after 14 days.
             telemetry::refused(&letter.delivery, problem, wait_ms);
             self.leave_hidden(record, wait_ms).await;

@@ -334,7 +334,7 @@ fn a_dead_letter_too_large_for_the_last_resort_queue_is_logged_at_each_try() {
         ports.run(DeadLetters::new(ports.clone(), container()).handle(&[long_given_up()]));
     });
     assert_eq!(messages(&lines), ["deadletter.refused"]);
-    assert_eq!(lines[0]["wait_ms"].as_u64(), Some(300_000));
+    assert_eq!(lines[0]["wait_ms"].as_u64(), Some(1_800_000));
 }
 
 #[test]

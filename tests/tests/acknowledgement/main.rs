@@ -503,7 +503,7 @@ fn a_dead_letter_too_large_to_wait_as_a_message_is_hidden() {
     let known = Record { body: large().into(), ..retry_record(&delivery("shop/orders/s0")) };
     let given_up = Record { queue: QueueName::DeadLetter, ..known };
     assert_eq!(deadletter(&ports, &[given_up]), ["m1"]);
-    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 10)]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 1_800)]);
     assert_eq!(waits(&ports), []);
 }
 

@@ -183,8 +183,7 @@ async fn missing_permission(patient: &Patient<'_>) {
         None => json!({"RoleName": role, "PolicyName": "wrong"}),
     };
     patient.call("iam.put_role_policy", policy(Some(denied.to_string()))).await;
-    let texts: &[&str] =
-        &[role, "it may not sqs:SendMessage on", "doctored-RetryQueue", "what denies it"];
+    let texts: &[&str] = &[role, "it may not sqs:SendMessage on", "-RetryQueue", "what denies it"];
     patient.shows(&[], &[("error", texts)]).await;
     patient.call("iam.delete_role_policy", policy(None)).await;
     patient.shows(&[], &[]).await;
