@@ -198,3 +198,12 @@ fn publishers_may_send_events_and_nothing_else() {
         "anybody can take the name of a deleted bucket"
     );
 }
+
+#[test]
+fn a_deployment_says_who_may_send_to_the_internal_queues() {
+    let said = super::TEMPLATE["Outputs"]["SendersToInternalQueues"]["Value"].as_array();
+    let [condition, _, otherwise] = said.expect("!If").as_slice() else { panic!("{said:?}") };
+    assert_eq!(condition, "HasOperators");
+    let otherwise = otherwise.as_str().expect("a text");
+    assert!(otherwise.contains("every identity") && otherwise.contains("OperatorArns is empty"));
+}

@@ -45,7 +45,10 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let (container, url) = (&letters.container, queue_url(&arguments).await?);
-    let client = queue::reach(&url).await?;
+    let client = match arguments.queue_url {
+        Some(_) => queue::reach(&url).await?,
+        None => queue::reach_of_stack(&url).await?,
+    };
     let bar = progress::count("dead letters");
     let (mut rescued, mut left) = (0_u64, 0_u64);
     loop {

@@ -225,6 +225,22 @@ fn the_table_has_every_kind_of_encoding() {
 }
 
 #[test]
+fn what_each_language_keeps_in_a_query_is_recognised() {
+    let secret = "k3y!with~tilde'(and*)";
+    let mut credentials = Credentials::default();
+    credentials.add(secret.as_bytes());
+    for (language, echo) in [
+        (".NET", "k3y!with%7etilde%27(and*)"),
+        ("JavaScript", "k3y!with~tilde'(and*)"),
+        ("Python", "k3y%21with~tilde%27%28and%2A%29"),
+    ] {
+        let text = format!("<you sent {echo}>");
+        let hidden = credentials.hide(text.as_bytes(), Ending::Whole);
+        assert_eq!(hidden, Some(format!("<you sent {HIDDEN}>").into_bytes()), "{language}");
+    }
+}
+
+#[test]
 fn an_encoding_that_is_cut_leaves_nothing_of_the_secret() {
     for secret in SECRETS {
         let mut credentials = Credentials::default();

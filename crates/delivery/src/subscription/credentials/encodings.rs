@@ -78,9 +78,11 @@ fn quoted_printable(text: &[u8], keeps: Keeps) -> Vec<u8> {
 }
 
 fn in_addresses(text: &[u8]) -> Vec<Vec<u8>> {
-    // Forms, `encodeURIComponent`, `encodeURI`, `escape`, Python, paths of Go, two URL parsers; no symbols, no characters.
-    let sets: [Keeps; 10] = [
+    // Forms, those of .NET, `encodeURIComponent`, `encodeURI`, `escape`, Python, paths of Go, two URL parsers; no symbols, no
+    // characters.
+    let sets: [Keeps; 11] = [
         |c| c == ' ' || is_word(c) || "*-.".contains(c),
+        |c| c == ' ' || is_word(c) || "-.!*()".contains(c),
         |c| is_word(c) || "-.!~*'()".contains(c),
         |c| is_word(c) || "-.!~*'();/?:@&=+$,#".contains(c),
         |c| is_word(c) || "@*+-./".contains(c),
