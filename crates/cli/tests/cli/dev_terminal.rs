@@ -38,6 +38,11 @@ fn queue_of(dev: &mut Running) -> (String, String) {
     (queue, dev.line_with("lastmile sample"))
 }
 
+/// The next attempt is an hour after the last one; on a busy machine a part of that has passed when it is told.
+fn is_in_an_hour(told: &str) -> bool {
+    told == "retry in 1 h" || told.starts_with("retry in 59 min ")
+}
+
 #[test]
 fn an_attempt_is_told_with_its_destination_its_cause_and_the_next_one() {
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -59,7 +64,7 @@ fn an_attempt_is_told_with_its_destination_its_cause_and_the_next_one() {
         "{attempted}"
     );
     assert!(parts[5].starts_with("connection refused (SocketError) in "), "{attempted}");
-    assert_eq!(parts[6], "retry in 1 h");
+    assert!(is_in_an_hour(parts[6]), "{attempted}");
     let time: String = parts[0].chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     assert_eq!(time, "00:00:00.000Z");
     let seen = running.seen();
@@ -75,7 +80,8 @@ fn colours_can_be_asked_for() {
     let (queue, _) = queue_of(&mut running);
     publish(folder.path(), &queue);
     let attempted = running.line_with("attempt 1");
-    assert!(attempted.contains("\u{1b}[33mretry in 1 h\u{1b}[0m"), "{attempted:?}");
+    let retry = attempted.rsplit("\u{1b}[33m").next().and_then(|it| it.strip_suffix("\u{1b}[0m"));
+    assert!(retry.is_some_and(is_in_an_hour), "{attempted:?}");
 }
 
 #[test]
