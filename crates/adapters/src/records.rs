@@ -101,8 +101,8 @@ impl SourceQueues {
 
     /// True if the events queue gave this message up. Publishers wrote it, so none of its attributes is ours, whatever its name.
     fn was_published(&self, given_up_by: Option<&str>) -> bool {
-        let known = self.ends.iter().filter(|(_, queue)| !queue.is_internal());
-        given_up_by.is_some_and(|arn| known.clone().any(|(end, _)| arn.ends_with(end)))
+        let Some(arn) = given_up_by else { return false };
+        self.ends.iter().any(|(end, queue)| !queue.is_internal() && arn.ends_with(end))
     }
 }
 

@@ -102,11 +102,13 @@ async fn first_and_second_reads_of_fifty_thousand() {
     let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
     let aws = LocalAws::start(config).await.expect("the local AWS starts");
     write(&data.path().join("dead-letters"), 50_000, 24 * 28);
-    for verb in [&["why"][..], &["replay", "--dry-run"]] {
+    let queue = aws.queue_url("retry");
+    for verb in [&["why"][..], &["replay", "--dry-run", "--queue-url", &queue]] {
         let container = TestContainer::bucket(&aws.endpoint(), "s3://dead-letters");
         let (mut printed, mut asked) = (Vec::new(), Vec::new());
         for run in ["first", "second"] {
             let (peak_mb, output) = with_memory(&container, verb);
+            assert!(output.status.success(), "{}", text(&output.stderr));
             println!("{run} {}: {peak_mb} MB; {}", verb[0], text(&output.stderr).trim());
             printed.push(text(&output.stdout));
             asked.push(requests(&output));
