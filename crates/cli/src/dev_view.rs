@@ -15,9 +15,11 @@ use local::watch::Line;
 use serde_json::{Value, json};
 
 use crate::files::print_findings;
+use crate::line_words::words;
 use crate::log_view;
 use crate::output::{LineOutput, note, out, out_json, out_rendered};
 use crate::queue::DEV_EVENTS_QUEUE;
+use crate::repeats::{Repeats, Told};
 use crate::saved_files::Saved;
 use crate::shell;
 use crate::styled::{Part, Screen, Style};
@@ -31,6 +33,7 @@ pub(crate) struct DevView {
     screen: Screen,
     /// The address of each destination, by the name of its subscription.
     destinations: BTreeMap<String, String>,
+    repeats: Repeats,
 }
 
 /// Where everything listens.
@@ -46,19 +49,20 @@ pub(crate) struct Ready<'a> {
     pub(crate) dead_letters: &'a Path,
     /// Where the subscriptions are.
     pub(crate) subscriptions: &'a str,
-    /// The page of what happens, unless it is off.
-    pub(crate) page: Option<&'a str>,
+    /// The address of the console, unless it is off.
+    pub(crate) console: Option<&'a str>,
 }
 
 impl DevView {
     /// One that shows these subscriptions.
     pub(crate) fn new(output: LineOutput, screen: Screen, catalogue: &Catalogue) -> Self {
-        Self { output, screen, destinations: destinations(catalogue) }
+        let destinations = destinations(catalogue);
+        Self { output, screen, destinations, repeats: Repeats::default() }
     }
 
     /// Says where everything listens, and what to type next.
     pub(crate) fn ready(&self, ready: &Ready<'_>, catalogue: &Catalogue) -> anyhow::Result<()> {
-        let Ready { ingress, queue, aws, dead_letters, subscriptions, page } = ready;
+        let Ready { ingress, queue, aws, dead_letters, subscriptions, console } = ready;
         let count = catalogue.subscriptions().count();
         match self.output {
             LineOutput::Json => json_line(
@@ -70,17 +74,17 @@ impl DevView {
                     "aws": aws,
                     "dead_letters": dead_letters.display().to_string(),
                     "subscriptions": count,
-                    "page": page,
+                    "console": console,
                 }),
             ),
             LineOutput::Text => {
                 let (dead_letters, from) = (dead_letters.display(), subscriptions);
                 let count = text::counted(count as u64, "subscription");
-                let page = page
-                    .map_or_else(String::new, |page| format!("the page of what happens: {page}\n"));
+                let console =
+                    console.map_or_else(String::new, |console| format!("the console: {console}\n"));
                 out(&format!(
                     "ready: publish to {ingress}/topics/{{namespace}}/{{topic}} or to the queue {queue}; \
-                     SQS, S3 and DynamoDB on {aws}; dead letters in {dead_letters}\n{page}{count} from {from}, read again at each save\n{}",
+                     SQS, S3 and DynamoDB on {aws}; dead letters in {dead_letters}\n{console}{count} from {from}, read again at each save\n{}",
                     next(queue, catalogue)
                 ))
             }
@@ -88,7 +92,7 @@ impl DevView {
     }
 
     /// A log line of the functions, if it adds anything. As JSON it is written as it is logged.
-    pub(crate) fn line(&self, line: &Line) -> anyhow::Result<()> {
+    pub(crate) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.output == LineOutput::Json {
             return Ok(());
         }
@@ -98,10 +102,23 @@ impl DevView {
         if is_ours {
             return Ok(());
         }
-        let destination = self.destinations.get(line.field("subscription"));
-        match log_view::parts(line, destination.map(String::as_str)) {
-            Some(parts) => self.parts(line.at_ms, parts),
-            None => Ok(()),
+        let subscription = line.field("subscription");
+        let destination = self.destinations.get(subscription);
+        let Some(parts) = log_view::parts(line, destination.map(String::as_str)) else {
+            return Ok(());
+        };
+        let fold = words(line).and_then(|words| words.fold(subscription));
+        match self.repeats.next(fold, line.at_ms) {
+            Told::Folded => Ok(()),
+            Told::Shown { folded: 0 } => self.parts(line.at_ms, parts),
+            Told::Shown { folded } => {
+                let lines = text::counted(folded, "more line");
+                self.parts(
+                    line.at_ms,
+                    vec![Part::new(Style::Dim, format!("… {lines} like the last one"))],
+                )?;
+                self.parts(line.at_ms, parts)
+            }
         }
     }
 

@@ -60,7 +60,7 @@ impl Shows {
 }
 
 /// What may be sent.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Allowed {
     /// Variables that any host may have.
     names: BTreeSet<String>,

@@ -18,6 +18,7 @@ use delivery::request::Request;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::{Destination, Subscription};
+use url::Url;
 
 use crate::environment::{Allowed, lookup};
 use crate::this_machine::allow_private;
@@ -40,9 +41,26 @@ impl FromHere {
         identity: Identity,
         policy: &SecretPolicy,
     ) -> anyhow::Result<Self> {
+        Self::with(lookup(allowed, false), identity, policy)
+    }
+
+    /// The same as `lastmile dev` has it: this machine gets any variable.
+    pub(crate) fn as_dev(
+        allowed: Allowed,
+        identity: Identity,
+        policy: &SecretPolicy,
+    ) -> anyhow::Result<Self> {
+        Self::with(lookup(allowed, true), identity, policy)
+    }
+
+    fn with(
+        variable: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
+        identity: Identity,
+        policy: &SecretPolicy,
+    ) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let sender = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
-        let secrets = SecretStores::new(lookup(allowed, false), Machine)?;
+        let secrets = SecretStores::new(variable, Machine)?;
         let ports = CommandPorts { sender: sender.keeping_headers(), secrets, identity };
         Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
     }

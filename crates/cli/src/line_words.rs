@@ -70,6 +70,18 @@ impl LineWords {
         }
     }
 
+    /// What lines have in common that can be told once: failures and waits of a subscription that say the same.
+    pub(crate) fn fold(&self, subscription: &str) -> Option<String> {
+        match self.kind {
+            Kind::Failed | Kind::Silent | Kind::Wait => {
+                Some([subscription, self.target, &self.outcome, &self.detail].join("\n"))
+            }
+            Kind::Event | Kind::UnderWay | Kind::Good | Kind::End | Kind::Stored | Kind::Note => {
+                None
+            }
+        }
+    }
+
     /// How it looks.
     pub(crate) fn style(&self) -> Style {
         match self.kind {
@@ -132,7 +144,8 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             outcome: "no subscription wants it".to_owned(),
             ..LineWords::new(Kind::End, "unmatched")
         },
-        _ if line.level > LevelFilter::INFO => return None,
+        // The attempts and their outcome tell it.
+        _ if line.level > LevelFilter::WARN => return None,
         name => LineWords { outcome: others(line), ..LineWords::new(Kind::Note, name) },
     })
 }

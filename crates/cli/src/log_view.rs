@@ -174,7 +174,7 @@ mod tests {
             "any.other",
         ] {
             let of = [("event_id", "a\u{1b}[2J\nb\u{202e}"), ("sink", "\u{1b}c")];
-            let text = described(name, &of).unwrap();
+            let text = describe(&line_at(LevelFilter::WARN, name, &of)).unwrap();
             assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
         }
     }

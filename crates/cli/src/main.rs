@@ -14,6 +14,7 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
+mod access;
 mod advice;
 mod arn;
 mod attempts;
@@ -23,15 +24,17 @@ mod command_line;
 mod commands;
 mod compiled;
 mod confirm;
+mod console;
 mod container;
 mod cost;
 mod data_lock;
+mod destinations;
 mod dev_log;
-mod dev_page;
 mod dev_view;
 #[cfg(test)]
 mod documented_commands;
 mod environment;
+mod event_report;
 mod files;
 mod filter_args;
 mod from_here;
@@ -47,12 +50,13 @@ mod missing_destinations;
 mod named_secret;
 mod numbers;
 mod output;
-mod page;
 mod progress;
 mod queue;
 mod queues;
 mod redaction;
+mod repeats;
 mod replay_end;
+mod replay_rate;
 mod replay_sender;
 mod saved_files;
 mod set_aside;
@@ -78,9 +82,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 #[cfg(feature = "aws")]
 use crate::commands::doctor;
 use crate::commands::{
-    apply, check, completions, convert, deadletters, demo, destinations, dev, explain, man,
-    publish, rollback, sample, secret, subscriber, subscriptions, trace as trace_command, try_out,
-    validate,
+    apply, check, completions, console as console_command, convert, deadletters, demo,
+    destinations as destinations_command, dev, explain, man, publish, rollback, sample, secret,
+    subscriber, subscriptions, trace as trace_command, try_out, validate,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -126,10 +130,12 @@ enum Command {
     Doctor(LeftOut),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
+    /// Serves dead letters, destinations and subscriptions as a web application on this machine, until Ctrl-C
+    Console(console_command::Arguments),
     /// Shows what happened to an event: every delivery with its attempts, its end, its dead letter and replays
     Trace(trace_command::Arguments),
     /// Lists destinations that are not healthy; disables, enables and probes them
-    Destinations(destinations::Arguments),
+    Destinations(destinations_command::Arguments),
     /// Estimates what a load costs and needs
     Cost(Box<commands::cost::Arguments>),
     /// Publishes events from files
@@ -173,6 +179,7 @@ impl Command {
             | Self::Convert(_)
             | Self::Subscriptions(_)
             | Self::Deadletters(_)
+            | Self::Console(_)
             | Self::Trace(_)
             | Self::Destinations(_)
             | Self::Cost(_)
@@ -235,8 +242,9 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(not(feature = "aws"))]
         Command::Doctor(_) => Err(stack::built_without_aws()),
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
+        Command::Console(arguments) => console_command::run(arguments).await,
         Command::Trace(arguments) => trace_command::run(arguments).await,
-        Command::Destinations(arguments) => destinations::run(arguments).await,
+        Command::Destinations(arguments) => destinations_command::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Sample(arguments) => sample::run(&arguments),

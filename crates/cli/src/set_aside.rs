@@ -15,7 +15,7 @@ use crate::{container, shell, text};
 
 /// The time after which no function makes dead letters for a pause that has ended, with some room: they know of a change
 /// within half a minute, and a message that they had received before may be theirs for ten minutes.
-const QUIET_AFTER: &str = "PT12M";
+pub(crate) const QUIET_AFTER: &str = "PT12M";
 
 /// Prints the command for each subscription whose pause ends.
 pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after: &Catalogue) {

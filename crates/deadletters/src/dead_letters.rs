@@ -264,12 +264,8 @@ impl DeadLetters {
         while let Some(letter) = letters.try_next().await? {
             causes.add(&letter);
         }
-        let mut causes = causes.sorted(filter.until_ms.unwrap_or_else(|| Machine.now_ms()));
-        for cause in &mut causes {
-            let dismissed_ms = filter.states.cause_dismissed_ms(cause.id);
-            cause.is_reopened = dismissed_ms.is_some_and(|at_ms| cause.last_ms > Some(at_ms));
-        }
-        Ok(causes)
+        let end_ms = filter.until_ms.unwrap_or_else(|| Machine.now_ms());
+        Ok(filter.states.sorted(causes, end_ms))
     }
 }
 

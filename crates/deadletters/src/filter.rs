@@ -16,7 +16,7 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
-use crate::cause::{CausePrefix, cause_id};
+use crate::cause::{CauseId, CausePrefix, cause_id};
 use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
 use crate::key::{NAME_FOLDERS, file_stem};
 use crate::state::{LetterState, LetterStates, WantedState};
@@ -62,6 +62,15 @@ impl Filter {
     /// Whether this dead letter matches.
     #[must_use]
     pub fn matches(&self, letter: &StoredDeadLetter) -> bool {
+        self.matches_with(letter, || cause_id(letter))
+    }
+
+    /// The same for a caller that may know the cause already: to find it takes longer than all other comparisons.
+    pub(crate) fn matches_with(
+        &self,
+        letter: &StoredDeadLetter,
+        cause: impl FnOnce() -> CauseId,
+    ) -> bool {
         let name = &letter.subscription;
         let named = |wanted: &Option<String>, name: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == name)
@@ -69,7 +78,7 @@ impl Filter {
         let is_like = |pattern: &Pattern, text: &Option<String>| {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
-        let own_ids = [letter.id, letter.delivery_id()].map(|id| id.to_string());
+        let own_ids = || [letter.id, letter.delivery_id()].map(|id| id.to_string());
         // Its sink has failed as well, if there is one.
         let failure = letter.failure();
         let outcomes =
@@ -89,11 +98,11 @@ impl Filter {
             && any(&self.types, |of| is_like(of, &letter.event_type))
             && any(&self.sources, |of| is_like(of, &letter.source))
             && any(&self.ids, |of| {
-                is_like(of, &letter.event_id) || own_ids.iter().any(|id| of.matches(id))
+                is_like(of, &letter.event_id) || own_ids().iter().any(|id| of.matches(id))
             })
             && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
-            && (self.causes.is_empty() || self.matches_cause(letter))
+            && (self.causes.is_empty() || self.matches_cause(cause()))
     }
 
     /// Looks up the state of this dead letter, and compares it with those that are wanted.
@@ -128,8 +137,7 @@ impl Filter {
         id.map_or(true, |id: Uuid| !self.states.is_known(id) || self.has_wanted_state(id))
     }
 
-    fn matches_cause(&self, letter: &StoredDeadLetter) -> bool {
-        let id = cause_id(letter);
+    fn matches_cause(&self, id: CauseId) -> bool {
         self.causes.iter().any(|prefix| prefix.is_of(id))
     }
 

@@ -17,6 +17,7 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
 
+use crate::cause::{Causes, KnownCause, cause_id};
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity};
 use crate::facts::decided_ms;
 use crate::filter::Filter;
@@ -38,6 +39,8 @@ pub struct LetterCache {
     pub is_truncated: bool,
     /// When reading them was finished.
     pub read_ms: u64,
+    /// The cause of each dead letter, by its address in memory: the same ids may occur twice.
+    causes: HashMap<usize, Arc<KnownCause>>,
     /// The matching dead letters of each blob.
     blobs: HashMap<String, Vec<Arc<StoredDeadLetter>>>,
     /// The since and until of the filter.
@@ -49,7 +52,29 @@ impl LetterCache {
     #[must_use]
     pub fn matching(&self, filter: &Filter) -> Vec<&StoredDeadLetter> {
         let filter = Filter { states: Arc::clone(&self.states), ..filter.clone() };
-        self.letters.iter().map(Arc::as_ref).filter(|letter| filter.matches(letter)).collect()
+        let matches = |letter: &&StoredDeadLetter| {
+            let known = || self.cause(letter).map_or_else(|| cause_id(letter), KnownCause::id);
+            filter.matches_with(letter, known)
+        };
+        self.letters.iter().map(Arc::as_ref).filter(matches).collect()
+    }
+
+    /// Groups some of its dead letters by cause.
+    #[must_use]
+    pub fn by_cause(&self, letters: &[&StoredDeadLetter]) -> Causes {
+        let mut causes = Causes::default();
+        for letter in letters {
+            match self.cause(letter) {
+                Some(cause) => causes.add_known(letter, cause),
+                None => causes.add(letter),
+            }
+        }
+        causes
+    }
+
+    /// The cause of one of its dead letters.
+    fn cause(&self, letter: &StoredDeadLetter) -> Option<&KnownCause> {
+        self.causes.get(&address(letter)).map(Arc::as_ref)
     }
 }
 
@@ -101,9 +126,19 @@ impl DeadLetters {
         }
         letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
         let states = Arc::new(self.states().await?);
+        // Those of `before` stay where they are as long as it exists.
+        let cause = |letter: &Arc<StoredDeadLetter>| {
+            let known = before.and_then(|before| before.causes.get(&address(letter))).cloned();
+            (address(letter), known.unwrap_or_else(|| Arc::new(KnownCause::of(letter))))
+        };
+        let causes = letters.iter().map(cause).collect();
         let read_ms = Machine.now_ms();
-        Ok(LetterCache { letters, states, is_truncated, read_ms, blobs: kept, range_ms })
+        Ok(LetterCache { letters, states, is_truncated, read_ms, causes, blobs: kept, range_ms })
     }
+}
+
+fn address(letter: &StoredDeadLetter) -> usize {
+    std::ptr::from_ref(letter).addr()
 }
 
 #[cfg(test)]

@@ -42,6 +42,12 @@ impl Rate {
         rates.min().map_or_else(Self::default, Self::per_second)
     }
 
+    /// How long so many dead letters take at this rate.
+    #[must_use]
+    pub fn takes_ms(self, letters: u64) -> u64 {
+        self.wait_ms(letters)
+    }
+
     /// How long after the start a dead letter may be sent, given how many are sent before it.
     pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count

@@ -11,7 +11,7 @@ use delivery::delivery::replay::ReplayOutcome;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::cause::CauseId;
+use crate::cause::{Cause, CauseId, Causes};
 use crate::dismissal::{Dismissal, Dismissals};
 use crate::ledger::{Ending, ReplayRecord};
 use crate::recorded::recorded_ms;
@@ -161,6 +161,17 @@ impl LetterStates {
     #[must_use]
     pub fn cause_dismissed_ms(&self, cause: CauseId) -> Option<u64> {
         self.dismissals.cause_ms(cause)
+    }
+
+    /// Sorts causes. One with a letter that is newer than its dismissal is reopened. Trends compare the time before this end.
+    #[must_use]
+    pub fn sorted(&self, causes: Causes, end_ms: u64) -> Vec<Cause> {
+        let mut causes = causes.sorted(end_ms);
+        for cause in &mut causes {
+            let dismissed_ms = self.cause_dismissed_ms(cause.id);
+            cause.is_reopened = dismissed_ms.is_some_and(|at_ms| cause.last_ms > Some(at_ms));
+        }
+        causes
     }
 
     /// The keys of records in which people may have dismissed more dead letters.

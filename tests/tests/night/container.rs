@@ -174,3 +174,15 @@ pub(crate) fn stored_below(folder: &Path) -> Vec<Stored> {
     stored.sort_by(|a, b| a.key.cmp(&b.key));
     stored
 }
+
+/// Leaves the container in a folder, to look at it with `lastmile console --container FOLDER`.
+#[test]
+#[ignore = "writes a folder for a person: NIGHT=FOLDER"]
+fn the_night_is_left_in_a_folder() {
+    let folder = PathBuf::from(std::env::var_os("NIGHT").expect("NIGHT names a folder"));
+    for Stored { key, text } in lifetime::letters() {
+        let path = folder.join(key);
+        std::fs::create_dir_all(path.parent().expect("a key has folders")).expect("a folder");
+        std::fs::write(path, text).expect("a file can be written");
+    }
+}

@@ -6,10 +6,9 @@ use std::process::ExitCode;
 
 use adapters::events_queue::EventsQueue;
 use adapters::live_topics::LiveTopics;
-use adapters::machine::Machine;
 use deadletters::DeadLetters;
-use deadletters::container::DeadLetterContainer;
-use delivery::ports::{JitterSource as _, SubscriptionSource as _};
+use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
+use delivery::ports::SubscriptionSource as _;
 use delivery::publish::AllowedOrigins;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -21,11 +20,13 @@ use local::stack::{Stack, StackConfig};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::advice::chain;
-use crate::commands::destinations::health_below;
 use crate::compiled::Compiled;
+use crate::console::{
+    Access, LiveSetup, RateSource, Recording, Served, Setup, Sources, Witness, record, serve,
+};
 use crate::data_lock::DataLock;
+use crate::destinations::place::Place;
 use crate::dev_log::DevLog;
-use crate::dev_page::{self, DevPage, Recording, Setup, Witness};
 use crate::dev_view::{DevView, Ready};
 use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report};
 use crate::files::{Files, have_errors, print_findings, usage_error};
@@ -33,9 +34,9 @@ use crate::interrupt;
 use crate::log_view;
 use crate::named_secret;
 use crate::output::{LineOutput, note};
-use crate::page;
 use crate::replay_sender::ReplayQueues;
 use crate::saved_files::{Saved, SavedFiles};
+use crate::shell;
 use crate::styled::{ColorArgs, Screen};
 use crate::text;
 use crate::this_machine::{allow_private, listen, listen_at, reached_at};
@@ -65,12 +66,12 @@ pub(crate) struct Arguments {
     /// The port of SQS, S3 and DynamoDB; 0 for any free port
     #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
-    /// The port of the live page of what happens; another one if it is taken, 0 for any free port
+    /// The port of the console; another one if it is taken, 0 for any free port
     #[arg(long, default_value_t = 9182)]
-    page_port: u16,
-    /// Serves no pages
-    #[arg(long, conflicts_with = "page_port")]
-    no_page: bool,
+    console_port: u16,
+    /// Serves no console
+    #[arg(long, conflicts_with = "console_port")]
+    no_console: bool,
     /// The topic of events that name none; by default the only one of the file, for requests over HTTP
     #[arg(long, value_name = "NS/TOPIC")]
     default_topic: Option<TopicName>,
@@ -101,8 +102,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut log = log_view::watch(LevelFilter::DEBUG, is_json, Some(kept));
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
-    let page_address = format!("http://{address}");
-    lock.says(&[&page_address]);
+    let ingress_address = format!("http://{address}");
+    lock.says(&[&ingress_address]);
     let compiled = Compiled::below(&arguments.data).await?;
     let config = stack_config(&arguments, &compiled);
     let mut saved_files = SavedFiles::new(files.clone());
@@ -113,28 +114,28 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut view = DevView::new(arguments.output, screen, known);
     view.unset_secrets(&all_unset_here(&reading))?;
     // Before the stack starts: nothing that happens is missed.
-    let (witness, recording) = (!arguments.no_page).then(dev_page::record).unzip();
-    let stack = start_stack(&arguments, &config, known, witness.as_ref()).await?;
+    let (witness, recording) = (!arguments.no_console).then(record).unzip();
+    let allowed = allowed(&arguments.environment, known)?;
+    let stack = start_stack(&arguments, &config, (known, &allowed), witness.as_ref()).await?;
     let subscriptions = stack.subscriptions();
     if let Err(problem) = subscriptions.current().await {
         view.unreadable(&problem)?;
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
-    lock.says(&[&page_address, &aws]);
-    let at = (address, keys.first().cloned());
+    lock.says(&[&ingress_address, &aws]);
+    let live =
+        LiveSetup { ingress: ingress_address.clone(), ingress_key: keys.first().cloned(), allowed };
     let ingress = ingress(&arguments, stack.events_queue(), subscriptions, keys);
-    ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
-    let page = match recording {
-        Some(it) => Some(start_page(it, (&config, &files), &stack, at, arguments.page_port).await?),
-        None => None,
-    };
+    ingress.announce(&stack.sqs(), &ingress_address).await?;
+    let parts = (live, recording, &config, files.as_slice());
+    let console = start_console(parts, &stack, arguments.console_port).await?;
     let ready = Ready {
-        ingress: &format!("http://{address}"),
+        ingress: &ingress_address,
         queue: &queue,
         aws: &aws,
         dead_letters: &config.data.join("s3/dead-letters"),
         subscriptions: &names(&files),
-        page: page.as_ref().map(|page| page.address.as_str()),
+        console: console.as_ref().map(|console| console.address.as_str()),
     };
     view.ready(&ready, known)?;
     // One for all rounds: a new one could miss a Ctrl-C between two of them.
@@ -151,7 +152,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             saved = saved_files.saved() => take_over(&saved, &compiled, &mut view).await?,
         }
     }
-    drop(page);
+    if let Some(console) = console {
+        console.finish().await?;
+    }
     let code = stop(stack).await?;
     // The lines that were logged while stopping; a second Ctrl-C ends at once.
     while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
@@ -164,13 +167,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 async fn start_stack(
     arguments: &Arguments,
     config: &StackConfig,
-    known: &Catalogue,
+    (known, allowed): (&Catalogue, &Allowed),
     witness: Option<&Witness>,
 ) -> anyhow::Result<Stack> {
-    let allowed = allowed(&arguments.environment, known)?;
     let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
     let observer = witness.map(|it| it.observer.clone()).unwrap_or_default();
-    Stack::start_observed(config, lookup(allowed, true), identity, observer).await
+    Stack::start_observed(config, lookup(allowed.clone(), true), identity, observer).await
 }
 
 /// The files: those that are named, or the one that has the name of a sample.
@@ -297,44 +299,48 @@ async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Serves the live page, and beside it that of the dead letters.
-async fn start_page(
-    recording: Recording,
-    (config, files): (&StackConfig, &[PathBuf]),
-    stack: &Stack,
-    (ingress, ingress_key): (SocketAddr, Option<Secret>),
-    port: u16,
-) -> anyhow::Result<DevPage> {
-    let listener = dev_page::listen(port).await?;
-    let dead_letters = serve_dead_letters(config, stack).await?;
-    let setup = Setup {
-        files: files.to_vec(),
-        subscriptions: config.subscriptions.clone(),
-        ingress: format!("http://{ingress}"),
-        ingress_key,
-        dead_letters: Some(dead_letters),
-        read_health: |path| Box::pin(async move { health_below(&path).await }),
-    };
-    recording.serve(listener, setup).await
+/// The options that name the container of this run in a command. The default folder needs none.
+fn options(config: &StackConfig) -> String {
+    let folder = config.data.join("s3/dead-letters").display().to_string();
+    match folder == LOCAL_CONTAINER {
+        true => String::new(),
+        false => format!(" --container {}", shell::typed(&folder)),
+    }
 }
 
-/// Serves the dead letters on any port, until the program ends; its address.
-async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Result<String> {
-    let folder = config.data.join("s3/dead-letters");
-    // It is made with the first dead letter otherwise, and the page reads it before.
-    std::fs::create_dir_all(&folder)?;
-    let letters = DeadLetters::new(DeadLetterContainer::folder(&folder.display().to_string())?);
-    let aws = stack.aws();
-    let queues = ReplayQueues::local(aws.queue_url("retry"), aws.queue_url("events"));
-    let listener = listen(0).await?;
-    let address = format!("http://{}", listener.local_addr()?);
-    let random = std::array::from_fn(|_| Machine.next_jitter().0);
-    tokio::spawn(async move {
-        if let Err(error) = page::serve(listener, letters, queues, random).await {
-            note(format_args!("the page of the dead letters has ended: {}", chain(&error)));
+/// Serves the console, unless it is off, on this port of this machine, or on any other one if it is taken, and says so.
+async fn start_console(
+    (live, recording, config, files): (LiveSetup, Option<Recording>, &StackConfig, &[PathBuf]),
+    stack: &Stack,
+    port: u16,
+) -> anyhow::Result<Option<Served>> {
+    let Some(recording) = recording else { return Ok(None) };
+    let listener = match listen(port).await {
+        Ok(listener) => listener,
+        Err(_) => {
+            note(format_args!("port {port} is taken, so the console has another one"));
+            listen(0).await?
         }
-    });
-    Ok(address)
+    };
+    let folder = config.data.join("s3/dead-letters");
+    // It is made with the first dead letter otherwise, and the console reads it before.
+    std::fs::create_dir_all(&folder)?;
+    let container = DeadLetterContainer::folder(&folder.display().to_string())?;
+    let aws = stack.aws();
+    let setup = Setup {
+        name: "lastmile dev".to_owned(),
+        options: options(config),
+        letters: DeadLetters::new(container),
+        queues: ReplayQueues::local(aws.queue_url("retry"), aws.queue_url("events")),
+        stack: None,
+        deployment: Some(Place::local(&aws.endpoint(), config.subscriptions.clone())),
+        sources: Sources::files(files.to_vec()),
+        rates: RateSource::Nothing,
+        access: Access::default(),
+        hides_events: false,
+        live: Some((live, recording)),
+    };
+    serve(listener, setup).map(Some)
 }
 
 fn print_lost_messages(lost: &[(String, u64)]) {

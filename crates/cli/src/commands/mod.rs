@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod console;
 pub(crate) mod convert;
 pub(crate) mod cost;
 pub(crate) mod deadletters;

@@ -25,7 +25,7 @@ mod measured;
 mod measuring;
 mod needs;
 mod outage;
-mod pause;
+pub(crate) mod pause;
 pub(crate) mod plan;
 mod prices;
 mod queue_load;

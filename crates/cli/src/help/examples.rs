@@ -274,9 +274,9 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "deadletters serve",
+        "console",
         "docs/replay.md",
-        &["lastmile deadletters serve", "lastmile deadletters serve --stack orders-prod --port 0"],
+        &["lastmile console", "lastmile console --stack orders-prod --port 0"],
     ),
     of_command(
         "trace",

@@ -120,7 +120,8 @@ fn until(attempt: &StoredAttempt, next: &StoredAttempt) -> String {
     format!("; the next one {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
 }
 
-fn is_put_off(attempt: &StoredAttempt) -> bool {
+/// True for an entry of the history about which nothing was sent, because the destination was on probation.
+pub(crate) fn is_put_off(attempt: &StoredAttempt) -> bool {
     attempt.outcome == Outcome::Probation.as_str()
 }
 

@@ -4,6 +4,7 @@
 //! anything, and those that reverse or hide text could make it say something else.
 
 pub(crate) mod attempts;
+mod indented;
 mod table;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use delivery::time::moment;
 use indicatif::HumanCount;
 use uuid::Uuid;
 
+pub(crate) use indented::indented;
 pub(crate) use table::{Table, table, width};
 
 /// How much of an id is shown: it mostly names one dead letter, and every verb takes it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::dev_page_server::{Dev as PageOf, event_page, subscription};
+use crate::console_live_server::{Dev as PageOf, event_page, subscription};
 use crate::libraries;
 use crate::programs::{Running, deciding_receiver, exchange, lastmile, printed, run, word};
 

@@ -51,7 +51,7 @@ fn sources() -> PathBuf {
 
 /// `lastmile dev`, the address of its ingress, and the URL of its events queue.
 fn dev(folder: &Path, name: &str, more: &[&str]) -> (Running, String, String) {
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-page", "--data", name];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-console", "--data", name];
     let default = ["--default-topic", "shop/orders"];
     let mut command = lastmile(folder, &[&arguments[..], &default, more].concat());
     let mut dev = Running::start({

@@ -438,7 +438,7 @@ async fn an_event_for_a_topic_that_nobody_described_is_not_published_unless_it_s
 #[test]
 fn dev_knows_the_topics_of_its_queue_whatever_its_ports_are() {
     let folder = files();
-    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-page", "-f", "s.yaml"];
+    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-console", "-f", "s.yaml"];
     let mut dev = Running::start(lastmile(folder.path(), &ports));
     let queue = word(&dev.line_with("ready:").replace("queue ", "queue="), "queue=");
     let queue = queue.trim_start_matches("queue=");

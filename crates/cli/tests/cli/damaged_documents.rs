@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use local::subscriber::{Subscriber, status_sequence};
 use serde_json::json;
 
-use crate::page_server::{PageServer, status_and_text};
+use crate::console_server::{ConsoleServer, status_and_text};
 use crate::programs::printed;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, text};
 
@@ -96,7 +96,7 @@ async fn an_attempt_that_would_end_after_all_dates_is_shown_by_commands_and_the_
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {}", text(&output.stderr));
         assert!(said.contains("9999-12-30"), "{verb:?}: {said}");
     }
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     for path in ["/", "/replay", &format!("/letters/{id}")] {
         assert!(server.page(path).await.contains("order-1") || path == "/replay", "{path}");
     }
@@ -195,9 +195,9 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
 #[tokio::test]
 async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wanted() {
     let container = with_newer_ledger();
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     let id = LETTERS[0].id();
-    for path in ["/?state=all", "/jobs", &format!("/letters/{id}")] {
+    for path in ["/letters?state=all", "/jobs", &format!("/letters/{id}")] {
         let page = server.page(path).await;
         assert!(page.contains("not shown: the replay job newer"), "{path}: {page}");
         assert!(page.contains("/jobs/known"), "{path}: {page}");

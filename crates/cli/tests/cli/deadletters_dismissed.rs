@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::page_server::PageServer;
+use crate::console_server::ConsoleServer;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, sample, text};
 
 fn container() -> TestContainer {
@@ -64,7 +64,7 @@ fn a_dismissal_needs_a_note_and_a_dead_letter() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
     let container = container();
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     let path = format!("/letters/{}", LETTERS[0].id());
     let dismiss = format!("{path}/dismiss");
     let forged = server.post(&dismiss, &[("token", "x"), ("note", "n")]).send().await;
@@ -78,11 +78,11 @@ async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
     let page = server.page(&path).await;
     assert!(page.contains("known &lt;b&gt;bug&lt;/b&gt;"), "{page}");
     assert!(page.contains("Take the dismissal back"), "{page}");
-    assert!(!server.page("/").await.contains(&path), "it is not listed");
+    assert!(!server.page("/letters").await.contains(&path), "it is not listed");
     let undo = format!("{path}/undismiss");
     let undone = server.post(&undo, &[("token", &token)]).send().await.expect("it answers");
     assert_eq!(undone.status(), 303);
-    assert!(server.page("/").await.contains(&path), "it is listed again");
+    assert!(server.page("/letters").await.contains(&path), "it is listed again");
 }
 
 #[test]

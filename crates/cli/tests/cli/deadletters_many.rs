@@ -15,7 +15,7 @@ use futures::future::join_all;
 use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use serde_json::Value;
 
-use crate::page_server::PageServer;
+use crate::console_server::ConsoleServer;
 use crate::sample_letters;
 use crate::sample_letters::{TestContainer, lines, requests, text};
 
@@ -130,9 +130,9 @@ fn asked(page: &str) -> u64 {
 async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
     let container = TestContainer::folder();
     write(&container.path(), MANY, 24 * 28);
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     let begun_ms = Machine.now_ms();
-    let mut page = server.page("/").await;
+    let mut page = server.page("/letters").await;
     let read_ms = Machine.now_ms();
     assert!(page.contains("20,000 dead letters"), "{page}");
     println!(
@@ -141,7 +141,13 @@ async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
         asked(&page)
     );
     let before = asked(&page);
-    for path in ["/", "/?status=503", "/?subscription=s1&page=40", "/replay?status=503"] {
+    for path in [
+        "/",
+        "/letters",
+        "/letters?status=503",
+        "/letters?subscription=s1&page=40",
+        "/replay?status=503",
+    ] {
         let began_ms = Machine.now_ms();
         page = server.page(path).await;
         println!("{path}: {} ms, {} KB", Machine.now_ms() - began_ms, page.len() / 1_000);

@@ -13,7 +13,7 @@ use local::subscriber::{Subscriber, status_sequence};
 use serde_json::Value;
 
 use crate::check_stack::cloud_formation;
-use crate::page_server::{PageServer, interrupt};
+use crate::console_server::{ConsoleServer, interrupt};
 use crate::sample_letters;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
@@ -251,7 +251,7 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     let asked = container.run(&["replay", "--yes", "--resume", "http"]);
     assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
     assert!(text(&asked.stderr).contains(&format!("confirm it with --to-url {url}")));
-    let page = PageServer::start(&container, &[]);
+    let page = ConsoleServer::start(&container, &[]);
     assert!(page.page("/jobs/http").await.contains(&format!("name=\"address\" value=\"{url}\"")));
     let token = page.token().await;
     let unconfirmed = page.post("/jobs/http/resume", &[("token", &token)]).send().await;
@@ -371,7 +371,7 @@ async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
     assert!(plan.contains(&shown) && !plan.contains("hush"), "{plan}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains(&format!("\"to\":\"{shown}\"")), "{jobs}");
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     let page = server.page("/jobs/secret").await;
     assert!(page.contains("again, --to-url") && !page.contains("/resume"), "{page}");
     let resume = ["--yes", "--resume", "secret"];
@@ -476,7 +476,7 @@ async fn a_ledger_with_a_short_time_can_be_shown() {
             let lines: String = lines.lines().map(with_time).collect();
             std::fs::write(&path, lines).expect("it can be written");
         }
-        let server = PageServer::start(&container, &[]);
+        let server = ConsoleServer::start(&container, &[]);
         let page = server.page("/jobs/short").await;
         assert!(page.contains("dead letters"), "{page}");
         assert!(server.page("/jobs").await.contains("/jobs/short"));

@@ -10,8 +10,8 @@ use local::stack::{Stack, StackConfig};
 use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 
+use crate::console_server::ConsoleServer;
 use crate::deployments::deploy;
-use crate::page_server::PageServer;
 use crate::sample_letters::{TestContainer, sample, text, write};
 
 /// How long a replay may take to end; no test waits that long unless it fails.
@@ -166,7 +166,7 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     let id = sample(1, (20, 9), "").id();
     assert_eq!(results.json(&["show", &id]).await["replay_end"]["state"], "delivered");
 
-    let server = PageServer::start(
+    let server = ConsoleServer::start(
         &results.program,
         &["--container", &results.container.display().to_string()],
     );
@@ -338,7 +338,7 @@ async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
     let again = program.run(&["replay", "--dry-run"]);
     assert!(text(&again.stdout).starts_with("1 dead letter to send again"), "{again:?}");
 
-    let server = PageServer::start(&program, &[]);
+    let server = ConsoleServer::start(&program, &[]);
     for page in ["/jobs/lost".to_owned(), format!("/letters/{id}")] {
         let page = server.page(&page).await;
         assert!(page.contains(no_end), "{page}");

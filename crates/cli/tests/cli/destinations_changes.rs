@@ -187,7 +187,7 @@ async fn what_a_function_writes_again_and_again_is_kept() {
                 last_ms = now_ms;
             }
             // Functions write it when an attempt shows something, not all the time.
-            Machine.sleep(10).await;
+            Machine.sleep(100).await;
         }
         (last_ms, known)
     });

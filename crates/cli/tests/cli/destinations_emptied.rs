@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::console_live_server::subscription;
 use crate::deployments::uri;
-use crate::dev_page_server::subscription;
 use crate::programs::{Running, exchange, lastmile, receiver, run, word};
 
 pub(crate) const EVENT: &str =
@@ -89,7 +89,7 @@ fn emptying_the_table_loses_what_is_known_of_destinations_and_nothing_else() {
     ];
     std::fs::write(folder.join("subscriptions.yaml"), documents.concat()).expect("a file");
     std::fs::write(folder.join("event.json"), EVENT).expect("a file");
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-page"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-console"];
     let mut dev = Running::start(lastmile(folder, &arguments));
     let ready = dev.line_with("ready:");
     let aws = word(ready.rsplit(" on ").next().expect("an address"), "http://");

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::console_live_server::subscription;
 use crate::destinations_emptied::{EVENT, subscriber, succeeded};
-use crate::dev_page_server::subscription;
 use crate::programs::{Running, lastmile, word};
 
 /// So many attempts in a row have to fail.
@@ -19,7 +19,7 @@ fn a_destination_that_refuses_ten_events_in_a_row_is_listed_as_failing() {
     let (mut stock, url) = subscriber(folder, "400");
     std::fs::write(folder.join("subscriptions.yaml"), subscription("stock", &url, "", ""))
         .expect("a file");
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-page"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-console"];
     let mut dev = Running::start(lastmile(folder, &arguments));
     let ready = dev.line_with("ready:");
     let aws = word(ready.rsplit(" on ").next().expect("an address"), "http://");

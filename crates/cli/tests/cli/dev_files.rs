@@ -17,7 +17,7 @@ fn document(topic: &str, name: &str, url: &str) -> String {
 
 /// Starts it with these options; the address of its ingress as `host:port`.
 fn dev(folder: &Path, options: &[&str]) -> (Running, String) {
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-page"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--no-console"];
     let mut dev = Running::start(lastmile(folder, &[&arguments[..], options].concat()));
     let ingress = word(&dev.line_with("ready:"), "http://");
     let ingress = ingress.split('/').nth(2).expect("a host").to_owned();

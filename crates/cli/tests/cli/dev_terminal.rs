@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::dev_page_server::PageStream;
+use crate::console_live_server::PageStream;
 use crate::programs::{self, Running, lastmile, receiver, run, word};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -148,7 +148,8 @@ fn tools_get_one_object_per_line() {
     let ready = json(&running.line_with("dev.ready"));
     assert_eq!((&ready["level"], &ready["subscriptions"]), (&"INFO".into(), &1.into()));
     publish(folder.path(), ready["events_queue"].as_str().expect("a text"));
-    let page = ready["page"].as_str().and_then(|page| page.split('/').nth(2)).expect("an address");
+    let page =
+        ready["console"].as_str().and_then(|page| page.split('/').nth(2)).expect("an address");
     let step = PageStream::open(page, "/stream").step("attempt 1");
     assert_eq!(step["outcome"], "connection refused (SocketError)", "the page shows it too");
     let attempted = json(&running.line_with("delivery.attempted"));

@@ -176,7 +176,7 @@ fn dev_warns_of_variables_that_are_not_set_at_the_start_and_at_each_save() {
     let (url, received) = receiver(SILENT);
     write(folder.path(), &url);
     let start = |options: &[&str]| {
-        let arguments = ["dev", "--port", "0", "--aws-port", "0", "--page-port", "0"];
+        let arguments = ["dev", "--port", "0", "--aws-port", "0", "--console-port", "0"];
         let mut command = with_secrets(folder.path(), &[&arguments[..], options].concat());
         command.env_remove("PRIVATE_TOKEN");
         Running::start(command)

@@ -60,7 +60,7 @@ fn every_command_that_reads_subscriptions_reads_utf_16_and_names_the_line_of_wha
 #[test]
 fn dev_reads_the_same_files() {
     let folder = files();
-    let arguments = "dev --port 0 --aws-port 0 --page-port 0 -f FILE";
+    let arguments = "dev --port 0 --aws-port 0 --console-port 0 -f FILE";
     let (said, code) = run(folder.path(), &words(arguments, "latin.yaml"));
     assert_eq!((said, code), (format!("lastmile: latin.yaml cannot be read: {LATIN}\n"), Some(2)));
     let mut dev = Running::start(lastmile(folder.path(), &words(arguments, "utf16le.yaml")));

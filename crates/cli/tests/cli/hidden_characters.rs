@@ -9,8 +9,8 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::console_server::ConsoleServer;
 use crate::deployments::deploy;
-use crate::page_server::PageServer;
 use crate::programs::{Running, exchange, lastmile, printed, receiver, word};
 use crate::sample_destinations::{BILLING, Known, failing};
 use crate::sample_letters::{LETTERS, TestContainer};
@@ -138,7 +138,18 @@ fn names_in_one_line(path: &Path) {
         &["check", &empty],
         &["publish", &file],
         &["explain", "-f", "bytes"],
-        &["dev", "--port", "0", "--aws-port", "0", "--no-page", "-f", "good.yaml", "--data", &file],
+        &[
+            "dev",
+            "--port",
+            "0",
+            "--aws-port",
+            "0",
+            "--no-console",
+            "-f",
+            "good.yaml",
+            "--data",
+            &file,
+        ],
         &["try", "n/t/s", "-f", &file, "--event", &file],
         &["man", &file],
     ] {
@@ -257,7 +268,7 @@ async fn in_the_page_of_dead_letters() {
         plan("other", &format!("j{BIDI}")),
         plan(&format!("j{BIDI}"), &format!("j{BIDI}")),
     ]);
-    let server = PageServer::start(&container, &[]);
+    let server = ConsoleServer::start(&container, &[]);
     for path in ["/", "/jobs", "/jobs/job", "/replay", &format!("/letters/{id}")] {
         let page = server.page(path).await;
         let found = page.find(is_hidden).map(|at| page.split_at(at).0.lines().next_back());

@@ -106,7 +106,7 @@ fn the_local_aws_and_the_ingress_do_nothing_for_a_web_page() {
 fn an_ingress_for_other_machines_needs_a_key_and_keeps_its_guard() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     subscriptions(folder.path(), "http://127.0.0.1:1/");
-    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-page"];
+    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-console"];
     let open = [&ports[..], &["--listen", "0.0.0.0"]].concat();
     let refused = lastmile(folder.path(), &open).output().expect("the program runs");
     assert_eq!(refused.status.code(), Some(2));

@@ -167,7 +167,16 @@ impl TestContainer {
 
     /// A verb of `lastmile deadletters`, over this container unless the arguments name another.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut all = [&["deadletters"], arguments].concat();
+        self.at_container("deadletters", arguments)
+    }
+
+    /// The console of this container.
+    pub(crate) fn console(&self, arguments: &[&str]) -> Command {
+        self.at_container("console", arguments)
+    }
+
+    fn at_container(&self, command: &str, arguments: &[&str]) -> Command {
+        let mut all = [&[command], arguments].concat();
         if !arguments.contains(&"--container") {
             all.extend(["--container", &self.container]);
         }

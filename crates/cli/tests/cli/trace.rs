@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::dev_page_server::subscription;
+use crate::console_live_server::subscription;
 use crate::programs::{self, Running, deciding_receiver, lastmile, run, word};
 
 const NO_WAIT: &str = ", retry: {jitterPercent: 0, schedule: {kind: waits, waits: [PT1S, PT1S]}}";
@@ -20,7 +20,7 @@ struct Dev {
 impl Dev {
     fn start(folder: &Path, subscriptions: &str) -> Self {
         programs::save(&folder.join("s.yaml"), subscriptions);
-        let arguments = ["dev", "--no-page", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
+        let arguments = ["dev", "--no-console", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
         let mut running = Running::start(lastmile(folder, &arguments));
         let ready = running.line_with("ready:").replace("queue ", "queue=");
         let queue = word(&ready, "queue=").replace("queue=", "");

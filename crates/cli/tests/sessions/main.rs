@@ -27,7 +27,7 @@ mod pages;
 const PORTS: [u16; 5] = [9180, 8080, 4566, 9181, 9190];
 /// What uses them.
 const USERS_OF_PORTS: [&str; 5] =
-    ["lastmile subscriber", "lastmile dev", "lastmile demo", "deadletters serve", "receiver.py"];
+    ["lastmile subscriber", "lastmile dev", "lastmile demo", "lastmile console", "receiver.py"];
 /// How long a port may still be in use by what just ended, or by a page that another run of these tests runs.
 const UNTIL_FREE: Duration = Duration::from_secs(180);
 /// How long a block may take, and its output may need to come.
@@ -38,7 +38,7 @@ const OPTIONAL_TOOLS: [&str; 3] = ["curl", "openssl", "python3"];
 /// the background listens.
 const SLEEP: &str = r#"sleep() {
   command sleep $(($1 * 2))
-  for server in subscriber:9180 'lastmile dev:8080' 'deadletters serve:9181' receiver.py:9190; do
+  for server in subscriber:9180 'lastmile dev:8080' 'lastmile console:9181' receiver.py:9190; do
     if jobs -r | grep -q "${server%:*}"; then
       until (: < "/dev/tcp/127.0.0.1/${server##*:}") 2> /dev/null; do command sleep 0.1; done
     fi

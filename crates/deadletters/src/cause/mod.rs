@@ -95,6 +95,28 @@ pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
     (id_of(&described), described.title.template)
 }
 
+/// The cause of a dead letter for callers that group it again and again: to read it from a response takes longest.
+#[derive(Debug)]
+pub struct KnownCause {
+    id: CauseId,
+    described: Described,
+}
+
+impl KnownCause {
+    /// Reads the cause of a dead letter.
+    #[must_use]
+    pub fn of(letter: &StoredDeadLetter) -> Self {
+        let described = describe(letter);
+        Self { id: id_of(&described), described }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> CauseId {
+        self.id
+    }
+}
+
 fn id_of(described: &Described) -> CauseId {
     CauseId::new(&described.outcome, described.status, &described.message)
 }
@@ -120,9 +142,14 @@ struct Group {
 impl Causes {
     /// Adds a dead letter to its group.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
-        let described = describe(letter);
+        self.add_known(letter, &KnownCause::of(letter));
+    }
+
+    /// Adds a dead letter whose cause was read before.
+    pub fn add_known(&mut self, letter: &StoredDeadLetter, cause: &KnownCause) {
+        let KnownCause { id, described } = cause;
         let newest = (decided_ms(letter), letter.id);
-        match self.0.entry(id_of(&described)) {
+        match self.0.entry(*id) {
             Entry::Occupied(mut group) => group.get_mut().add(letter, described, newest),
             Entry::Vacant(place) => _ = place.insert(Group::of(letter, described, newest)),
         }
@@ -144,10 +171,10 @@ impl Causes {
 }
 
 impl Group {
-    fn of(letter: &StoredDeadLetter, described: Described, newest: (Option<u64>, Uuid)) -> Self {
+    fn of(letter: &StoredDeadLetter, described: &Described, newest: (Option<u64>, Uuid)) -> Self {
         Self {
             shared: Shared::of(&described.title),
-            described,
+            described: described.clone(),
             at: letter.failure().at,
             is_set_aside: letter.is_set_aside(),
             subscriptions: BTreeMap::from([(letter.subscription.to_string(), 1)]),
@@ -157,13 +184,13 @@ impl Group {
         }
     }
 
-    fn add(&mut self, letter: &StoredDeadLetter, described: Described, at: (Option<u64>, Uuid)) {
+    fn add(&mut self, letter: &StoredDeadLetter, described: &Described, at: (Option<u64>, Uuid)) {
         self.count += 1;
         self.shared.add(&described.title);
         *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
         self.times_ms.extend(at.0);
         if at >= self.newest {
-            (self.newest, self.described) = (at, described);
+            (self.newest, self.described) = (at, described.clone());
         }
     }
 

@@ -18,7 +18,7 @@ use super::{body, status, template, transport};
 const PATH_MIN_CHARS: usize = 2;
 
 /// The cause of one dead letter.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Described {
     /// For people, with placeholders for what varies.
     pub(super) title: Templated,

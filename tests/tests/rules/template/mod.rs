@@ -9,6 +9,7 @@ mod functions;
 mod http_api;
 mod keys;
 mod notify;
+mod people;
 mod pollers;
 mod queues;
 mod release;

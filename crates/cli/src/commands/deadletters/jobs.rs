@@ -10,7 +10,7 @@ use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
 use super::replay::parse_job_name;
-use super::selection::ContainerArgs;
+use crate::container::ContainerArgs;
 use crate::output::{Output, note};
 use crate::replay_end::NO_END;
 use crate::text::{self, Table};

@@ -13,14 +13,12 @@ mod json;
 mod list;
 mod new_letters;
 mod purge;
-mod rate_used;
 mod replay;
 mod rescue;
 mod resume;
 mod search;
 mod selection;
 mod sending;
-mod serve;
 mod show;
 mod stats;
 mod tail;
@@ -70,8 +68,6 @@ enum Verb {
     Purge(purge::Arguments),
     /// Shows dead letters as they are stored, until Ctrl-C
     Tail(tail::Arguments),
-    /// Serves dead letters and replays as a web page on this machine, until Ctrl-C
-    Serve(serve::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -94,7 +90,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
         Verb::Tail(arguments) => tail::run(arguments).await,
-        Verb::Serve(arguments) => serve::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }

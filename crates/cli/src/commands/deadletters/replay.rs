@@ -17,17 +17,18 @@ use delivery::subscription::name::TopicName;
 use delivery::time::brief;
 use url::Url;
 
-use super::rate_used::RateUsed;
 use super::search::Search;
-use super::selection::{ContainerArgs, take_each};
+use super::selection::take_each;
 use super::sending::send;
 use super::{resume, until_quiet};
 use crate::advice::chain;
-use crate::commands::destinations::stopped;
 use crate::confirm::may_proceed;
+use crate::container::ContainerArgs;
+use crate::destinations::stopped;
 use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::{note, out};
+use crate::replay_rate::RateUsed;
 use crate::replay_sender::{ReplayQueueArgs, ReplayQueues};
 use crate::text;
 use crate::this_machine::user;
@@ -171,7 +172,7 @@ pub(super) async fn round(
         Err(problem) => note(chain(problem)),
     }
     let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;
-    note(&rate);
+    note(rate.with_option());
     if arguments.dry_run {
         search.finish(plan.len());
         return Ok(Round::Sent { is_done: true, are_all_back: false });

@@ -20,9 +20,9 @@ use delivery::ports::{BlobTag, Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
 
-use super::selection::ContainerArgs;
 use crate::advice::aws_error;
 use crate::advice::chain;
+use crate::container::ContainerArgs;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::{progress, queue, text};

@@ -8,12 +8,12 @@ use deadletters::replay::{ReplayJob, RunOptions};
 use delivery::subscription::display;
 use url::Url;
 
-use super::rate_used::RateUsed;
 use super::replay::Arguments;
 use super::sending::send;
 use crate::confirm::{is_confirmed, may_proceed};
 use crate::files::usage_error;
 use crate::output::{note, out};
+use crate::replay_rate::RateUsed;
 use crate::text;
 use crate::this_machine::is_here;
 
@@ -63,7 +63,7 @@ pub(super) async fn run(
     note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
     let (sender, _) = queues.sender(&target, in_ledger).await?;
     let rate = RateUsed::of_job(arguments.rate, &replay.header);
-    note(&rate);
+    note(rate.with_option());
     let skip_uncertain = arguments.skip_uncertain;
     let options = RunOptions { rate: Some(rate.rate), skip_uncertain, ..RunOptions::default() };
     let place = arguments.container.options();

@@ -1,55 +1,17 @@
 //! The options that the verbs share: the container, and which of its dead letters.
 
 use deadletters::DeadLetters;
-use deadletters::container::LOCAL_CONTAINER;
 use deadletters::filter::Filter;
 use deadletters::state::LetterState;
 use delivery::deadletter::stored::StoredDeadLetter;
 use futures::stream::TryStreamExt as _;
 
 use super::search::Search;
-use crate::container;
+use crate::container::ContainerArgs;
 use crate::filter_args::FilterArgs;
 use crate::output::{Output, note};
-use crate::stack::Stack;
+use crate::text;
 use crate::unreadable_ledger::{dismissals_not_read, not_shown};
-use crate::{shell, text};
-
-/// Where the dead letters are.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct ContainerArgs {
-    /// s3://BUCKET[/PREFIX], or a folder; by default that of the stack, and without a stack
-    /// .lastmile/s3/dead-letters, as `lastmile dev` and `lastmile demo` have it
-    #[arg(long, value_name = "CONTAINER")]
-    container: Option<String>,
-    /// The deployed CloudFormation stack, whose outputs say where its dead letters and its queues are
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
-}
-
-impl ContainerArgs {
-    /// The name of the stack, if one is given.
-    pub(super) fn stack(&self) -> Option<&str> {
-        self.stack.as_deref()
-    }
-
-    /// The options as they were given, for a printed command that reads the same container.
-    pub(super) fn options(&self) -> String {
-        let options =
-            [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
-        let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        given.map(|(name, value)| format!(" {name} {}", shell::typed(value))).collect()
-    }
-
-    pub(super) async fn open(&self) -> anyhow::Result<DeadLetters> {
-        let address = match (&self.container, &self.stack) {
-            (Some(address), _) => address.clone(),
-            (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
-            (None, None) => LOCAL_CONTAINER.to_owned(),
-        };
-        container::at(&address).await
-    }
-}
 
 /// Which dead letters of which container.
 #[derive(Debug, clap::Args)]

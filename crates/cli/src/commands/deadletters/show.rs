@@ -14,7 +14,7 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
-use super::selection::ContainerArgs;
+use crate::container::ContainerArgs;
 use crate::output::{Output, note, out, out_json, out_raw};
 use crate::replay_end::NO_END;
 use crate::text;

@@ -14,10 +14,10 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 use delivery::subscription::topic_address;
 
-use super::entries::Updated;
-use super::known::Destination;
-use super::name::Name;
-use super::place::{Place, PlaceArgs};
+use crate::destinations::entries::Updated;
+use crate::destinations::known::Destination;
+use crate::destinations::name::Name;
+use crate::destinations::place::{Place, PlaceArgs};
 use crate::output::out;
 use crate::set_aside;
 

@@ -8,10 +8,10 @@ use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 
-use super::json::ListedJson;
-use super::known::Destination;
-use super::place::PlaceArgs;
-use super::state::{Condition, conditions, next_attempt_text, since};
+use crate::destinations::json::ListedJson;
+use crate::destinations::known::Destination;
+use crate::destinations::place::PlaceArgs;
+use crate::destinations::state::{Condition, conditions, next_attempt_text, since};
 use crate::output::{Output, note, out};
 use crate::text::{self, Table};
 use crate::topics::Wanted;

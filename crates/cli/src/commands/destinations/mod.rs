@@ -3,32 +3,18 @@
 //! It reads and writes the table that the functions share, with or without them running. Each change is written to the item of
 //! the destination and published in the news, which all functions read.
 //!
-//! One verb, one file; the three that change something are `change`. `place` finds the table. `name` resolves the name of a
-//! destination.
+//! One verb, one file; the three that change something are `change`. What they know of destinations is [`crate::destinations`].
 
 mod change;
-mod entries;
-mod health;
-mod json;
-mod known;
 mod list;
-mod name;
-mod now;
-mod place;
 mod show;
-mod state;
-mod stopped;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub(crate) use health::health_below;
 #[cfg(feature = "aws")]
 pub(crate) use list::unhealthy;
-pub(crate) use now::{Now, NowArgs};
-pub(crate) use place::table_of;
-pub(crate) use stopped::stopped;
 
 use crate::output::{goes_on_unread, is_closed};
 

@@ -1,20 +1,16 @@
 //! `lastmile destinations show`: the whole state of a destination.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use adapters::table::{DynamoTable, Limits};
-use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
-use delivery::table::Recovery;
 
-use super::entries::failure;
-use super::json::DestinationJson;
-use super::known::{Destination, GivenOut};
-use super::name::Name;
-use super::place::PlaceArgs;
-use super::state::{conditions, next, outcome, since, until};
+use crate::destinations::json::DestinationJson;
+use crate::destinations::known::{Destination, GivenOut};
+use crate::destinations::limits::{concurrency, given_out, rate, recovering, states};
+use crate::destinations::name::Name;
+use crate::destinations::place::PlaceArgs;
+use crate::destinations::state::{next, outcome};
 use crate::output::Output;
 use crate::text;
 
@@ -40,38 +36,6 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
     arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The limits in use, from the table.
-async fn given_out(
-    table: &DynamoTable,
-    destination: &Destination,
-    now_ms: u64,
-) -> anyhow::Result<GivenOut> {
-    let item = destination.key.limits_item(&destination.namespace);
-    let Limits { permits, slots_us, recovery } = table.limits(&item).await.map_err(failure)?;
-    let expired = permits.expired(now_ms).len();
-    let turns_ms = permits.line_us.map(|line_us| line_us / 1_000);
-    let permits = permits.given_out.len().saturating_sub(expired);
-    Ok(GivenOut {
-        recovery: recovery.filter(|recovery| !recovery.is_over(now_ms)),
-        turns_ms: turns_ms.filter(|turns_ms| now_ms < *turns_ms),
-        next_slot_ms: slots_us.map(|slots_us| slots_us / 1_000),
-        permits: u32::try_from(permits).ok().filter(|permits| *permits > 0),
-    })
-}
-
-/// Its limits, and the part of them in use.
-pub(super) async fn limits(
-    table: &DynamoTable,
-    destination: &Destination,
-    now_ms: u64,
-) -> anyhow::Result<Vec<String>> {
-    let given_out = given_out(table, destination, now_ms).await?;
-    let rate = rate(destination, given_out.next_slot_ms, now_ms);
-    let recovery = given_out.recovery.map(|recovery| recovering(recovery, now_ms));
-    let lines = rate.into_iter().chain(recovery);
-    Ok(lines.chain(concurrency(destination, given_out, now_ms)).collect())
 }
 
 fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> String {
@@ -100,79 +64,6 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     let notices = state.notices.iter().map(|it| (it.at_ms, it.kind.to_string()));
     description.push_str(&section("notices that are not sent yet", notices));
     description
-}
-
-/// One line for each unhealthy condition.
-pub(super) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
-    let Some(state) = state else {
-        return vec!["healthy: no attempt has shown anything else".to_owned()];
-    };
-    let conditions = conditions(state);
-    if conditions.is_empty() {
-        return vec![format!("healthy; this changed last {}", since(state.changed_ms, now_ms))];
-    }
-    let line = |name, since_ms, why: &str| {
-        let colon = if why.is_empty() { "" } else { ", " };
-        format!("{name} since {}{colon}{why}", since(since_ms, now_ms))
-    };
-    conditions.iter().map(|it| line(it.name, it.since_ms, &it.why)).collect()
-}
-
-/// The rate limit, and the next free slot.
-fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Option<String> {
-    let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
-    let rates: BTreeSet<u32> = rates.collect();
-    let allowed = allowed(&rates, "a second");
-    let given_out = next_slot_ms.filter(|next_ms| now_ms < *next_ms);
-    match (given_out, rates.is_empty()) {
-        (Some(next_ms), _) => {
-            Some(format!("{allowed}; all given out until {}", until(next_ms, now_ms)))
-        }
-        (None, false) => Some(format!("{allowed}; the next one is free")),
-        (None, true) => None,
-    }
-}
-
-/// The limit of concurrent requests of all functions together, and the permits in use.
-fn concurrency(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Option<String> {
-    let limits: BTreeSet<u32> = destination.shared_concurrency().collect();
-    let (held, allowed) = (given_out.permits.unwrap_or_default(), allowed(&limits, "at once"));
-    let mut text = match held {
-        1 => format!("{allowed}; 1 permit is in use"),
-        held => format!("{allowed}; {held} permits are in use"),
-    };
-    if let Some(turns_ms) = given_out.turns_ms {
-        text.push_str(&format!(
-            "; deliveries wait for their turn until {}",
-            until(turns_ms, now_ms)
-        ));
-    }
-    (held > 0 || given_out.turns_ms.is_some() || !limits.is_empty()).then_some(text)
-}
-
-/// The rate after an outage, with its reason.
-fn recovering(recovery: Recovery, now_ms: u64) -> String {
-    let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
-    let mut text = format!(
-        "at most {rate} requests a second since {}, after an outage that ended {}: {good} good responses and {failed} \
-         failures since then",
-        since(since_ms, now_ms),
-        since(began_ms, now_ms)
-    );
-    if let Some((highest, until_ms)) = ceiling.filter(|(_, until_ms)| now_ms < *until_ms) {
-        let until = until(until_ms, now_ms);
-        text.push_str(&format!("; it failed again, so at most {highest} until {until}"));
-    }
-    text
-}
-
-/// A limit of requests. Subscriptions may have different ones.
-fn allowed(limits: &BTreeSet<u32>, of: &str) -> String {
-    let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    match limits.is_empty() {
-        true => "no limit any more".to_owned(),
-        false => format!("at most {} requests {of}", limits.join(" or ")),
-    }
 }
 
 /// Times and events below a title; empty without events.

@@ -8,7 +8,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 
 use super::item::Item;
-use crate::commands::destinations::stopped;
+use crate::destinations::stopped;
 use crate::stack::Stack;
 use crate::{container, set_aside, text};
 

@@ -25,8 +25,8 @@ use uuid::Uuid;
 
 use super::failed;
 use super::item::Item;
-use crate::commands::explain::elements;
 use crate::commands::try_out::sample_for;
+use crate::event_report::elements;
 use crate::stack::{self, Stack};
 use crate::{container, shell, text};
 

@@ -1,6 +1,6 @@
 //! What subscriptions make of an event, as text.
 
-use super::event::{
+use crate::event_report::{
     EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, SubscriptionReport,
 };
 use crate::text;

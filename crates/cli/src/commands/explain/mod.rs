@@ -34,8 +34,8 @@ use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
 use self::asked::{Asked, Named};
-pub(crate) use self::event::{elements, who_gets};
-use super::destinations::{Now, NowArgs};
+pub(crate) use self::event::who_gets;
+use crate::destinations::{Now, NowArgs};
 use crate::files::{Files, print_findings, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::output::{note, out, out_json};

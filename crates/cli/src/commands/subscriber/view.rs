@@ -11,8 +11,8 @@ use local::subscriber::Received;
 use serde_json::{Map, Value, json};
 
 use super::signatures::Checked;
-use crate::page::json::indented;
 use crate::styled::{Part, Rendered, Screen, Style};
+use crate::text::indented;
 use crate::text::{counted, first_chars, grouped, status_name, time_of_day};
 
 /// So much of a body is shown.

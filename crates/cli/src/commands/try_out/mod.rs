@@ -38,10 +38,11 @@ use dialects::Severity;
 
 use self::curl::CurlCommand;
 use self::report::Report;
-use super::explain::{elements, named};
+use super::explain::named;
 use super::publish::{documents, text_of};
 use super::sample;
 use crate::environment::{EnvironmentArgs, receivers};
+use crate::event_report::elements;
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};

@@ -38,7 +38,7 @@ use dialects::{Reading, Severity};
 use futures::future::join_all;
 use url::Url;
 
-use crate::commands::destinations::table_of;
+use crate::destinations::table_of;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::from_here::FromHere;

@@ -1,0 +1,85 @@
+//! The actions that the credentials of this console allow.
+//!
+//! The console tests them once at the start. The button of a denied action is disabled and shows the reason. If the test is
+//! inconclusive, the button works, and AWS refuses the request.
+
+use maud::{Markup, html};
+
+use super::shell::markup::line;
+
+/// An action that needs write permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Start or resume a replay.
+    Replay,
+    /// Dismiss dead letters, or undo a dismissal.
+    Dismiss,
+}
+
+/// The reasons why actions are denied.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Access {
+    replay: Option<String>,
+    dismiss: Option<String>,
+}
+
+impl Access {
+    /// Each argument is the reason for denying that action; `None` allows it.
+    pub(crate) fn new(replay: Option<String>, dismiss: Option<String>) -> Self {
+        Self { replay, dismiss }
+    }
+
+    /// The reason why an action is denied; `None` if it is allowed or could not be tested.
+    pub(super) fn denied(&self, action: Action) -> Option<&str> {
+        match action {
+            Action::Replay => self.replay.as_deref(),
+            Action::Dismiss => self.dismiss.as_deref(),
+        }
+    }
+
+    /// A button that submits its form, or the same button disabled, with the reason.
+    pub(super) fn submit(&self, action: Action, is_primary: bool, text: &Markup) -> Markup {
+        match self.denied(action) {
+            None => html! { button .primary[is_primary] type="submit" { (text) } },
+            Some(why) => html! { button type="submit" disabled { (text) } (reason(why)) },
+        }
+    }
+
+    /// A link that looks like a button. If the action is denied, shows its text and the reason instead.
+    pub(super) fn link(
+        &self,
+        action: Action,
+        is_primary: bool,
+        href: &str,
+        text: &Markup,
+    ) -> Markup {
+        match self.denied(action) {
+            None => html! { a .button.primary[is_primary] href=(href) { (text) } },
+            Some(why) => html! { span .denied { span .button.off { (text) } (reason(why)) } },
+        }
+    }
+}
+
+fn reason(why: &str) -> Markup {
+    html! { span .hint { " " (line(why)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denied_action_has_a_disabled_button_and_its_reason() {
+        let access = Access::new(Some("sqs:SendMessage is denied".to_owned()), None);
+        let send = html! { "Send" };
+        let shown = access.submit(Action::Replay, true, &send).into_string();
+        assert!(
+            shown.contains("disabled") && shown.contains("sqs:SendMessage is denied"),
+            "{shown}"
+        );
+        let link = access.link(Action::Replay, true, "/replay", &send).into_string();
+        assert!(!link.contains("href") && link.contains("sqs:SendMessage"), "{link}");
+        let allowed = access.submit(Action::Dismiss, false, &send).into_string();
+        assert!(!allowed.contains("disabled"), "{allowed}");
+    }
+}

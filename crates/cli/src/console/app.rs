@@ -1,0 +1,75 @@
+//! The state that all handlers share: the container, the deployment, and the allowed actions.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use deadletters::DeadLetters;
+use maud::Markup;
+
+use super::access::Access;
+use super::destinations::HealthCache;
+use super::destinations::rates::RateSource;
+use super::letters::caches::LetterCaches;
+use super::live::Live;
+use super::replay::running::RunningJobs;
+use super::shell::error::PageError;
+use super::shell::guard::FormToken;
+use super::shell::layout::{PageLayout, Section};
+use super::sources::Sources;
+use crate::destinations::place::Place;
+use crate::replay_sender::ReplayQueues;
+
+/// The state in the form that axum passes to handlers.
+pub(super) type SharedConsole = Arc<Console>;
+
+pub(super) struct Console {
+    /// Display name of the place: `stack live`, or the name of a container.
+    pub(super) name: String,
+    /// The options that name the same place in a command, such as ` --stack live`.
+    pub(super) options: String,
+    pub(super) token: FormToken,
+    pub(super) letters: DeadLetters,
+    pub(super) caches: Arc<LetterCaches>,
+    pub(super) jobs: RunningJobs,
+    pub(super) queues: ReplayQueues,
+    /// Name of the stack; `None` if the console was started without one.
+    pub(super) stack: Option<String>,
+    /// The table and the subscriptions of the deployment; `None` if only a container is shown.
+    pub(super) deployment: Option<Place>,
+    pub(super) health: HealthCache,
+    pub(super) sources: Sources,
+    pub(super) rates: RateSource,
+    pub(super) access: Access,
+    /// True if no page shows the contents of events.
+    pub(super) hides_events: bool,
+    /// The events and attempts of `lastmile dev`; `None` in other consoles.
+    pub(super) live: Option<Live>,
+}
+
+impl Console {
+    /// Responds with a page and status 200.
+    pub(super) fn page(&self, title: &str, section: Section, main: Markup) -> Response {
+        PageLayout::new(title, section, main).respond(self, StatusCode::OK)
+    }
+
+    /// The options that name the deployment in `lastmile destinations`, if it can be named.
+    pub(super) fn destination_options(&self) -> Option<String> {
+        match (&self.stack, &self.live) {
+            (Some(_), _) => Some(self.options.clone()),
+            (None, Some(_)) if self.options.is_empty() => Some(String::new()),
+            (None, _) => None,
+        }
+    }
+
+    /// The live part of the console.
+    ///
+    /// # Errors
+    /// A page that explains that only `lastmile dev` has a live part.
+    pub(super) fn live(&self) -> Result<&Live, PageError> {
+        self.live.as_ref().ok_or_else(|| {
+            let why = "Only the console of `lastmile dev` shows deliveries as they happen.";
+            PageError::new(StatusCode::NOT_FOUND, "No such page", why)
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! Pages of destinations: their health, their success rate, and what happens to the next delivery.
+
+#[cfg(feature = "aws")]
+pub(crate) mod cloudwatch;
+pub(crate) mod rates;
+
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use delivery::ports::Clock as _;
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use maud::{Markup, html};
+
+use self::rates::Rates;
+use super::app::{Console, SharedConsole};
+use super::letters::filters::periods;
+use super::live::traffic::Traffic;
+use super::shell::error::PageError;
+use super::shell::layout::{PageLayout, Section};
+use super::shell::markup::{line, or_none, time, word};
+use super::shell::query::{Query, href, pairs, range_ms};
+use super::subscriptions;
+use crate::advice::chain;
+use crate::destinations::health::{DestinationHealth, Health};
+use crate::destinations::place::Place;
+use crate::text;
+
+/// Destinations in the list at most.
+const LISTED_MAX: usize = 500;
+/// Default time range of success rates.
+const RANGE_MS: u64 = HOUR_MS;
+/// Subscriptions named in a row at most.
+const NAMED_MAX: usize = 3;
+/// The age at which the health of destinations is read again: each reading asks the table about every destination.
+const HEALTH_MAX_AGE_MS: u64 = 30 * SECOND_MS;
+/// The same in `lastmile dev`, whose table is on this machine.
+const LOCAL_MAX_AGE_MS: u64 = SECOND_MS;
+/// A lower success rate is shown as a failure.
+const GOOD_PERCENT: u64 = 99;
+
+/// Keeps the health of destinations for a few seconds, so that several pages share a reading.
+#[derive(Default)]
+pub(super) struct HealthCache(tokio::sync::Mutex<Option<(u64, Arc<Health>)>>);
+
+impl HealthCache {
+    async fn read(&self, place: &Place, max_age_ms: u64) -> anyhow::Result<Arc<Health>> {
+        let mut last = self.0.lock().await;
+        let oldest_ms = Machine.now_ms().saturating_sub(max_age_ms);
+        if let Some((_, health)) = last.as_ref().filter(|(at_ms, _)| *at_ms >= oldest_ms) {
+            return Ok(Arc::clone(health));
+        }
+        let health = Arc::new(place.health().await?);
+        *last = Some((Machine.now_ms(), Arc::clone(&health)));
+        Ok(health)
+    }
+}
+
+/// Destinations and the figures of their attempts.
+pub(super) struct Seen {
+    pub(super) health: Arc<Health>,
+    rates: Rates,
+    /// The reason why destinations cannot be read.
+    problem: Option<String>,
+    range_ms: u64,
+}
+
+impl Seen {
+    /// Reads the health of all destinations, and the figures of the last `range_ms` milliseconds (by default, [`RANGE_MS`]).
+    pub(super) async fn read(console: &Console, range_ms: Option<u64>) -> Self {
+        let range_ms = range_ms.unwrap_or(RANGE_MS);
+        let max_age_ms = if console.live.is_some() { LOCAL_MAX_AGE_MS } else { HEALTH_MAX_AGE_MS };
+        let (health, problem) = match &console.deployment {
+            None => (Arc::default(), None),
+            Some(place) => match console.health.read(place, max_age_ms).await {
+                Ok(health) => (health, None),
+                Err(error) => (Arc::default(), Some(chain(&error))),
+            },
+        };
+        let of_each = health.destinations.iter().flat_map(|it| it.subscriptions.iter().cloned());
+        let mut names: Vec<String> = of_each.collect();
+        names.sort_unstable();
+        names.dedup();
+        let rates = console.rates.last(range_ms, &names).await;
+        Self { health, rates, problem, range_ms }
+    }
+
+    /// The attempts of all subscriptions of a destination; `None` if nobody has measured them.
+    pub(super) fn traffic(&self, of: &DestinationHealth) -> Option<Traffic> {
+        self.rates.of(of.subscriptions.iter().map(String::as_str))
+    }
+
+    /// True if a destination has a condition, or its attempts fail.
+    pub(super) fn is_any_unhealthy(&self) -> bool {
+        self.health.destinations.iter().any(|it| {
+            let percent = self.traffic(it).and_then(|traffic| traffic.success_percent());
+            !it.conditions.is_empty() || percent.is_some_and(|percent| percent < GOOD_PERCENT)
+        })
+    }
+
+    /// The destination of a subscription.
+    pub(super) fn of_subscription(&self, name: &str) -> Option<&DestinationHealth> {
+        let has = |it: &&DestinationHealth| it.subscriptions.iter().any(|of| of == name);
+        self.health.destinations.iter().find(has)
+    }
+
+    /// The health of a destination in words.
+    pub(super) fn health(&self, of: &DestinationHealth) -> Markup {
+        health(of, self.traffic(of).as_ref())
+    }
+
+    /// Explains which data is missing.
+    fn notes(&self) -> Markup {
+        html! {
+            @if let Some(problem) = &self.problem { p .invalid { "Destinations cannot be read: " (line(problem)) } }
+            @for problem in &self.health.problems { p .invalid { (line(problem)) } }
+            @if let Some(note) = &self.rates.note { p .hint { (line(note)) } }
+        }
+    }
+
+    /// Destinations by urgency: unhealthy ones first, then by success rate, lowest first.
+    pub(super) fn worst_first(&self) -> Vec<&DestinationHealth> {
+        let mut all: Vec<&DestinationHealth> = self.health.destinations.iter().collect();
+        all.sort_by_cached_key(|it| {
+            let traffic = self.traffic(it);
+            let percent = traffic.and_then(|traffic| traffic.success_percent()).unwrap_or(u64::MAX);
+            (it.conditions.is_empty(), percent, it.address.clone())
+        });
+        all
+    }
+
+    /// Destinations as a table.
+    pub(super) fn table(&self, shown: &[&DestinationHealth]) -> Markup {
+        html! {
+            (self.notes())
+            @if !shown.is_empty() {
+                table .cards role="table" aria-label="Destinations" {
+                    thead role="rowgroup" { tr role="row" {
+                        th role="columnheader" { "Destination" }
+                        th role="columnheader" { "Health" }
+                        th role="columnheader" .number { "Succeeded" }
+                        th role="columnheader" .number { "95 % within" }
+                        th role="columnheader" { "Next delivery" }
+                    } }
+                    tbody role="rowgroup" { @for it in shown { (self.row(it)) } }
+                }
+            }
+        }
+    }
+
+    fn row(&self, it: &DestinationHealth) -> Markup {
+        let traffic = self.traffic(it).unwrap_or_default();
+        html! { tr role="row" {
+            td role="cell" .first.address data-label="Destination" {
+                a .id href={ "/destinations/" (it.key) } { (word(&it.address)) }
+                @for name in it.subscriptions.iter().take(NAMED_MAX) { div .kind { (word(name)) } }
+                @if it.subscriptions.len() > NAMED_MAX { div .kind { "and " (it.subscriptions.len() - NAMED_MAX) " more" } }
+            }
+            td role="cell" data-label="Health" { div { (self.health(it)) } }
+            td role="cell" .number data-label="Succeeded" { div { (success(&traffic)) } }
+            td role="cell" .number data-label="95 % within" {
+                (or_none(traffic.p95_ms().map(|ms| html! { (text::duration(ms)) }), "–"))
+            }
+            td role="cell" data-label="Next delivery" { div {
+                (line(&it.next))
+                @for limit in &it.limits { div .kind { (line(limit)) } }
+            } }
+        } }
+    }
+}
+
+/// The health of a destination in words: its stored conditions; if there are none, its success rate.
+fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
+    html! {
+        @for (name, why) in &it.conditions {
+            p { b .state.bad { (line(name)) } " " span .kind { (line(why)) } }
+        }
+        @if it.conditions.is_empty() {
+            @match traffic.map(|traffic| (traffic.successes, traffic.success_percent())) {
+                None => { "no known problem" span .kind { ", its success rate is not known" } },
+                Some((_, None)) => { b .state.good { "healthy" } span .kind { ", without an attempt in this time" } },
+                Some((0, _)) => b .state.bad { "every attempt fails" },
+                Some((_, Some(percent))) if percent < GOOD_PERCENT => b .state.open { "some attempts fail" },
+                Some(_) => b .state.good { "healthy" },
+            }
+        }
+    }
+}
+
+/// The success rate, and the number of attempts.
+fn success(traffic: &Traffic) -> Markup {
+    html! { @match traffic.success_percent() {
+        None => span .none { "–" },
+        Some(percent) => {
+            b class=(if percent < GOOD_PERCENT { "state bad" } else { "state good" }) { (percent) " %" }
+            " " span .kind { "of " (text::grouped(traffic.attempts())) }
+        }
+    } }
+}
+
+/// The page of all destinations.
+pub(super) async fn list(
+    State(console): State<SharedConsole>,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
+    let seen = Seen::read(&console, range_ms(&filter)).await;
+    let all = seen.worst_first();
+    let main = html! {
+        div .head { div {
+            h1 { (text::counted(all.len() as u64, "destination")) }
+            p .sub {
+                "Success rates of the last " (text::duration(seen.range_ms)) ". Disable, enable and probe destinations with "
+                code { "lastmile destinations" } "."
+            }
+        } }
+        (periods(&query, "/destinations"))
+        @if console.deployment.is_none() { (no_deployment()) }
+        (seen.table(all.get(..LISTED_MAX.min(all.len())).unwrap_or_default()))
+        @if all.len() > LISTED_MAX { p .hint { "The first " (LISTED_MAX) " of " (text::grouped(all.len() as u64)) "." } }
+    };
+    let command =
+        console.destination_options().map(|options| format!("destinations list{options}"));
+    let page = PageLayout::new("Destinations", Section::Destinations, main);
+    Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
+}
+
+/// The page of one destination.
+pub(super) async fn one(
+    State(console): State<SharedConsole>,
+    Path(key): Path<String>,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
+    let seen = Seen::read(&console, range_ms(&filter)).await;
+    if let Some(problem) = seen.problem {
+        let title = "Destinations cannot be read";
+        return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
+    }
+    let Some(it) = seen.health.destinations.iter().find(|it| it.key == key) else {
+        let why = "No subscription delivers there, and dispatch knows nothing about it.";
+        let error = PageError::new(StatusCode::NOT_FOUND, "No such destination", why);
+        return Err(error.with_link("/destinations".to_owned(), "All destinations"));
+    };
+    let path = format!("/destinations/{key}");
+    let main = html! {
+        p .crumbs { a href="/destinations" { "Destinations" } " / " span { (word(&it.address)) } }
+        div .head { div {
+            h1 { (word(&it.address)) }
+            p .sub { (line(&it.next)) }
+        } }
+        (periods(&query, &path))
+        (seen.table(&[it]))
+        (details(it))
+    };
+    let command =
+        console.destination_options().map(|options| format!("destinations show{options} {key}"));
+    let page = PageLayout::new(it.address.clone(), Section::Destinations, main);
+    Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
+}
+
+fn details(it: &DestinationHealth) -> Markup {
+    html! {
+        section aria-labelledby="limits" {
+            h2 #limits { "Limits" }
+            @if it.limits.is_empty() { p .none { "There is no limit of its own." } }
+            ul { @for limit in &it.limits { li { (line(limit)) } } }
+        }
+        section aria-labelledby="attempts" {
+            h2 #attempts { "Last attempts that changed its health" }
+            @if it.attempts.is_empty() { p .none { "None." } }
+            ol .timeline { @for (at_ms, what) in it.attempts.iter().rev() {
+                li .attempt { (time(Some(*at_ms))) " " span { (line(what)) } }
+            } }
+        }
+        section aria-labelledby="subscriptions" {
+            h2 #subscriptions { "Subscriptions that deliver there" }
+            ul { @for name in &it.subscriptions { li { (subscriptions::link(name)) } } }
+            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Its dead letters" } }
+        }
+    }
+}
+
+/// A notice that no deployment is named, and how to name one.
+pub(super) fn no_deployment() -> Markup {
+    html! { p .notice {
+        "Only a container of dead letters is shown. With " code { "lastmile console --stack NAME" }
+        " there are destinations and subscriptions too."
+    } }
+}

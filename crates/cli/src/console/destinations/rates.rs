@@ -1,0 +1,78 @@
+//! Success rates and durations of attempts, recorded by this process or read from CloudWatch.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+
+#[cfg(feature = "aws")]
+use super::cloudwatch::CloudWatch;
+use crate::console::live::traffic::{Recorded, Traffic};
+
+/// The source of success rates and durations.
+pub(crate) enum RateSource {
+    /// The record of `lastmile dev` since its start.
+    Recorded(Arc<Mutex<Recorded>>),
+    /// The metrics of a stack.
+    #[cfg(feature = "aws")]
+    CloudWatch(CloudWatch),
+    /// No figures are available.
+    Nothing,
+}
+
+/// The attempts in a time range.
+#[derive(Debug, Default, Clone)]
+pub(in crate::console) struct Rates {
+    /// True if a subscription without figures had no attempt; else it was not measured.
+    is_complete: bool,
+    /// By the full name of the subscription.
+    pub(in crate::console) subscriptions: BTreeMap<String, Traffic>,
+    /// Explains which figures are missing.
+    pub(in crate::console) note: Option<String>,
+}
+
+impl Rates {
+    /// Figures of some subscriptions; others were not measured.
+    #[cfg(feature = "aws")]
+    pub(super) fn measured(subscriptions: BTreeMap<String, Traffic>, note: Option<String>) -> Self {
+        Self { is_complete: false, subscriptions, note }
+    }
+
+    /// The sum of the attempts of these subscriptions; `None` if nobody has measured them.
+    pub(in crate::console) fn of<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Option<Traffic> {
+        let mut all = self.is_complete.then(Traffic::default);
+        for traffic in names.into_iter().filter_map(|name| self.subscriptions.get(name)) {
+            all.get_or_insert_default().add(traffic);
+        }
+        all
+    }
+}
+
+impl RateSource {
+    /// The attempts of these subscriptions in the last `range_ms` milliseconds.
+    #[cfg_attr(
+        not(feature = "aws"),
+        expect(clippy::unused_async, reason = "only CloudWatch is waited for")
+    )]
+    pub(in crate::console) async fn last(&self, range_ms: u64, names: &[String]) -> Rates {
+        let now_ms = Machine.now_ms();
+        match self {
+            Self::Recorded(recorded) => {
+                let recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+                let subscriptions = recorded.since(now_ms.saturating_sub(range_ms));
+                Rates { is_complete: true, subscriptions, note: None }
+            }
+            #[cfg(feature = "aws")]
+            Self::CloudWatch(cloudwatch) => cloudwatch.last(range_ms, names, now_ms).await,
+            Self::Nothing => {
+                let _ = names;
+                let note = "Success rates need --stack: they come from the metrics of a stack.";
+                Rates { note: Some(note.to_owned()), ..Rates::default() }
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Caches the dead letters of a container for the pages.
+//!
+//! A separate task reads the container. A request waits for it briefly, then shows the previous result, or the progress of
+//! reading. Requests for the same dead letters share one reading.
+//!
+//! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of a cache, the last few filters
+//! have caches too. Together, these hold at most as many dead letters as one more cache.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use adapters::machine::Machine;
+use deadletters::DeadLetters;
+use deadletters::filter::Filter;
+use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
+use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
+use futures::future::{BoxFuture, FutureExt as _, Shared};
+use uuid::Uuid;
+
+use crate::console::shell::error::PageError;
+use crate::console::shell::query::{Query, href};
+
+/// Maximum age of a list.
+pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
+/// Maximum age of the count of a replay.
+pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
+/// Time that a request waits for a reading before it shows the progress.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Caches that are kept at most.
+const CACHES_MAX: usize = 4;
+/// The scope of the cache of the whole container.
+const WHOLE: &str = "";
+
+/// The result of a reading; all waiting requests share it.
+type ReadResult = Result<Arc<LetterCache>, PageError>;
+/// A reading in progress; all waiting requests share it.
+type Reading = Shared<BoxFuture<'static, ReadResult>>;
+
+/// The cache for a request, or the progress of reading it.
+pub(in crate::console) enum CacheState {
+    Ready(Arc<LetterCache>),
+    /// The first reading is in progress; the number of storage requests so far.
+    Reading(u64),
+}
+
+/// Limits the time that a request waits for a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::console) enum WaitMode {
+    /// Waits for at most [`READ_TIMEOUT`], then returns the previous cache or the progress.
+    Briefly,
+    /// Waits until everything is read.
+    UntilRead,
+}
+
+/// The caches of a container.
+pub(in crate::console) struct LetterCaches {
+    letters: DeadLetters,
+    entries: Mutex<VecDeque<CacheEntry>>,
+}
+
+/// A cache and its scope: the filters that it was read for.
+struct CacheEntry {
+    scope: String,
+    cache: Option<Arc<LetterCache>>,
+    is_stale: bool,
+    reading: Option<Reading>,
+}
+
+impl LetterCaches {
+    pub(in crate::console) fn new(letters: &DeadLetters) -> Self {
+        Self { letters: letters.clone(), entries: Mutex::default() }
+    }
+
+    /// A cache of at most this age. It has all matching dead letters, and perhaps others.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub(in crate::console) async fn matching(
+        &self,
+        query: &Query,
+        filter: &Filter,
+        max_age_ms: u64,
+        wait: WaitMode,
+    ) -> Result<CacheState, PageError> {
+        let whole = self.whole(max_age_ms, wait).await?;
+        match whole {
+            CacheState::Ready(cache) if cache.is_truncated && !query.is_all() => {
+                self.of(href("", query.filters()), filter, max_age_ms, wait).await
+            }
+            CacheState::Ready(_) | CacheState::Reading(_) => Ok(whole),
+        }
+    }
+
+    /// The cache of the whole container, of at most this age.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub(in crate::console) async fn whole(
+        &self,
+        max_age_ms: u64,
+        wait: WaitMode,
+    ) -> Result<CacheState, PageError> {
+        self.of(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
+    }
+
+    /// The key of the blob with this dead letter, if a cache has it. The blob may have been removed since.
+    pub(in crate::console) fn key_of(&self, id: Uuid) -> Option<String> {
+        let entries = self.entries();
+        let caches = entries.iter().filter_map(|entry| entry.cache.as_ref());
+        let mut letters = caches.flat_map(|cache| cache.letters.iter());
+        letters.find(|letter| letter.id == id).map(|letter| letter.key.clone())
+    }
+
+    /// The cache for these filters, at any age. Never reads the container.
+    pub(in crate::console) fn held(&self, query: &Query) -> Option<Arc<LetterCache>> {
+        let entries = self.entries();
+        let of = |scope: &str| entries.iter().find(|entry| entry.scope == scope)?.cache.clone();
+        let whole = of(WHOLE).filter(|cache| !cache.is_truncated || query.is_all());
+        whole.or_else(|| of(&href("", query.filters())))
+    }
+
+    /// Makes the next request read the container again.
+    pub(in crate::console) fn expire(&self) {
+        self.entries().iter_mut().for_each(|entry| entry.is_stale = true);
+    }
+
+    async fn of(
+        &self,
+        scope: String,
+        filter: &Filter,
+        max_age_ms: u64,
+        wait: WaitMode,
+    ) -> Result<CacheState, PageError> {
+        let oldest_ms = Machine.now_ms().saturating_sub(max_age_ms);
+        let reading = match self.find_or_read(&scope, filter, oldest_ms) {
+            Ok(cache) => return Ok(CacheState::Ready(cache)),
+            Err(reading) => reading,
+        };
+        let read = match wait {
+            WaitMode::UntilRead => reading.clone().await,
+            WaitMode::Briefly => match tokio::time::timeout(READ_TIMEOUT, reading.clone()).await {
+                Ok(read) => read,
+                Err(_) => return Ok(self.while_reading(&scope)),
+            },
+        };
+        let mut entries = self.entries();
+        // Another request may have stored this reading already and started the next one.
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.scope == scope)
+            && entry.reading.as_ref().is_some_and(|own| own.ptr_eq(&reading))
+        {
+            // Also after a failure, so that the next request tries again.
+            entry.reading = None;
+            if let Ok(cache) = &read {
+                (entry.cache, entry.is_stale) = (Some(Arc::clone(cache)), false);
+            }
+        }
+        read.map(CacheState::Ready)
+    }
+
+    /// Returns a fresh cache, or the reading that produces it.
+    fn find_or_read(
+        &self,
+        scope: &str,
+        filter: &Filter,
+        oldest_ms: u64,
+    ) -> Result<Arc<LetterCache>, Reading> {
+        let mut entries = self.entries();
+        let at = entries.iter().position(|entry| entry.scope == scope);
+        let new =
+            || CacheEntry { scope: scope.to_owned(), cache: None, is_stale: false, reading: None };
+        let mut entry = at.and_then(|at| entries.remove(at)).unwrap_or_else(new);
+        // A reading that nobody waited for to its end is stored now: it may be too old by then.
+        if let Some(read) = entry.reading.as_ref().and_then(|reading| reading.peek().cloned()) {
+            entry.reading = None;
+            if let Ok(cache) = read {
+                (entry.cache, entry.is_stale) = (Some(cache), false);
+            }
+        }
+        let is_fresh = |cache: &Arc<LetterCache>| cache.read_ms >= oldest_ms && !entry.is_stale;
+        let found = match entry.cache.clone().filter(is_fresh) {
+            Some(cache) => Ok(cache),
+            None => {
+                let start = || self.read(filter, entry.cache.clone());
+                Err(entry.reading.get_or_insert_with(start).clone())
+            }
+        };
+        // The most recently used entry is at the front; eviction drops entries from the back.
+        entries.push_front(entry);
+        evict(&mut entries);
+        found
+    }
+
+    fn read(&self, filter: &Filter, before: Option<Arc<LetterCache>>) -> Reading {
+        let (letters, filter) = (self.letters.clone(), filter.clone());
+        // A separate task continues if the request that started it is cancelled.
+        let reading =
+            tokio::spawn(
+                async move { letters.cache(&filter, before.as_deref()).await.map(Arc::new) },
+            );
+        let read = async move {
+            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(PageError::storage)
+        };
+        read.boxed().shared()
+    }
+
+    /// The previous cache, or the progress of the first reading.
+    fn while_reading(&self, scope: &str) -> CacheState {
+        let entries = self.entries();
+        let entry = entries.iter().find(|entry| entry.scope == scope);
+        match entry.and_then(|entry| entry.cache.clone()) {
+            Some(cache) => CacheState::Ready(cache),
+            None => CacheState::Reading(self.letters.container.requests()),
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, VecDeque<CacheEntry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Drops the least recently used filters, if there are too many or if they hold too many dead letters. The entry used last stays.
+fn evict(entries: &mut VecDeque<CacheEntry>) {
+    entries.truncate(CACHES_MAX);
+    let (mut held, mut is_first) = (0, true);
+    entries.retain(|entry| {
+        let is_exempt = std::mem::take(&mut is_first) || entry.scope == WHOLE;
+        if entry.scope != WHOLE {
+            held += entry.cache.as_ref().map_or(0, |cache| cache.letters.len());
+        }
+        is_exempt || held <= LETTERS_MAX
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(scope: &str, letters: usize) -> CacheEntry {
+        let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
+        let blob = br#"{"event":{},"deadletterProperties":{"deadletterreasoncode":"A"}}"#;
+        let letter = delivery::deadletter::stored::read(key, "", blob).unwrap().remove(0);
+        let mut cache = LetterCache::default();
+        cache.letters = std::iter::repeat_n(Arc::new(letter), letters).collect();
+        let cache = Some(Arc::new(cache));
+        CacheEntry { scope: scope.to_owned(), cache, is_stale: false, reading: None }
+    }
+
+    #[test]
+    fn filters_together_hold_no_more_than_one_cache_beside_the_whole() {
+        let (most, half) = (LETTERS_MAX, LETTERS_MAX / 2);
+        for (there, stay) in [
+            (&[("a", 1), ("", most), ("b", 1), ("c", 1), ("d", 1)][..], &["a", "", "b", "c"][..]),
+            (&[("a", half), ("", most), ("b", half), ("c", 1)], &["a", "", "b"]),
+            (&[("a", most), ("b", 1), ("", most)], &["a", ""]),
+            (&[("", most), ("a", most), ("b", 1)], &["", "a"]),
+        ] {
+            let mut all: VecDeque<CacheEntry> =
+                there.iter().map(|(scope, letters)| entry(scope, *letters)).collect();
+            evict(&mut all);
+            assert_eq!(
+                all.iter().map(|entry| entry.scope.as_str()).collect::<Vec<_>>(),
+                stay,
+                "{there:?}"
+            );
+        }
+    }
+}

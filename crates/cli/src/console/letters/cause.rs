@@ -1,0 +1,241 @@
+//! The page of one cause: its beginning, its subscriptions, the last response, and the forecast of a replay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use deadletters::cause::{Cause, CauseId, CausePrefix, cause_id};
+use deadletters::filter::Filter;
+use deadletters::letter_cache::LetterCache;
+use deadletters::state::LetterState;
+use delivery::deadletter::stored::StoredDeadLetter;
+use maud::{Markup, html};
+
+use super::caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
+use super::links::{dismiss_form, record};
+use super::list::plain_rows;
+use super::overview::chart;
+use super::summary::Summary;
+use crate::console::access::Action;
+use crate::console::app::{Console, SharedConsole};
+use crate::console::destinations::Seen;
+use crate::console::home::arriving;
+use crate::console::replay::forecast::Forecast;
+use crate::console::shell::error::PageError;
+use crate::console::shell::guard::TOKEN;
+use crate::console::shell::layout::{PageLayout, Section, reading};
+use crate::console::shell::markup::{boxed, line, outcome, time};
+use crate::console::shell::query::{LIST, Query, href, pairs, range_ms, value};
+use crate::console::subscriptions;
+use crate::set_aside::QUIET_AFTER;
+use crate::text;
+
+/// Newest dead letters that the page lists.
+const NEWEST_MAX: usize = 20;
+
+pub(in crate::console) async fn answer(
+    State(console): State<SharedConsole>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    let mut pairs = pairs(uri.query().unwrap_or_default().as_bytes());
+    let (query, filter) = of_cause(&mut pairs, &id, &[])?;
+    let state = console.caches.matching(&query, &filter, LIST_MAX_AGE_MS, WaitMode::Briefly).await;
+    let cache = match state? {
+        CacheState::Ready(cache) => cache,
+        CacheState::Reading(requests) => return Ok(reading(&console, requests)),
+    };
+    let all = cache.matching(&filter.clone().of_any_state());
+    let counts = cache.states.counts(all.iter().map(|letter| letter.id));
+    let open = Summary::of(cache.matching(&filter), &cache);
+    let is_open = !open.causes.is_empty();
+    // If no dead letter is open, the page describes the cause by its dead letters in all states.
+    let shown = if is_open { &open } else { &Summary::of(all, &cache) };
+    let seen = Seen::read(&console, range_ms(&filter)).await;
+    let [cause] = shown.causes.as_slice() else { return Err(no_cause(&id, shown.causes.len())) };
+    let sources = console.sources.read().await;
+    let letters: BTreeMap<String, u64> =
+        cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
+    let forecast = Forecast::of(&letters, &sources.reading.catalogue, &seen, None);
+    let view =
+        View { console: &console, query: &query, cache: &cache, seen: &seen, cause, shown, counts };
+    let main = view.markup(is_open.then_some(&forecast));
+    let command = Some(format!("deadletters list{} --cause {}", console.options, cause.id));
+    let page = PageLayout::new(cause.title.clone(), Section::Home, main);
+    Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
+}
+
+/// The query and the filter for one cause, by its id or the beginning of it.
+fn of_cause(
+    pairs: &mut Vec<(String, String)>,
+    id: &str,
+    others: &[&str],
+) -> Result<(Query, Filter), PageError> {
+    if id.parse::<CausePrefix>().is_err() {
+        return Err(no_cause(id, 0));
+    }
+    pairs.retain(|(name, _)| name != "cause");
+    pairs.push(("cause".to_owned(), id.to_owned()));
+    Ok(Query::read(pairs, others)?)
+}
+
+fn no_cause(id: &str, count: usize) -> PageError {
+    let why = match count {
+        0 => format!("No dead letter of this container has a cause {id}."),
+        several => format!("{several} causes begin with {id}."),
+    };
+    PageError::new(StatusCode::NOT_FOUND, "No such cause", why)
+}
+
+struct View<'a> {
+    console: &'a Console,
+    query: &'a Query,
+    cache: &'a Arc<LetterCache>,
+    seen: &'a Seen,
+    cause: &'a Cause,
+    shown: &'a Summary<'a>,
+    /// Number of dead letters in each state.
+    counts: Vec<(LetterState, u64)>,
+}
+
+impl View<'_> {
+    fn markup(&self, forecast: Option<&Forecast>) -> Markup {
+        let cause = self.cause;
+        let example = self.shown.letters.first();
+        html! {
+            p .crumbs { a href="/" { "Home" } " / cause " code { (cause.id) } }
+            div .head { div {
+                h1 { (line(&cause.title)) }
+                p .sub {
+                    @for (at, (state, count)) in self.counts.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        (text::grouped(*count)) " " (state)
+                    }
+                    " · first " (time(cause.first_ms)) ", last " (time(cause.last_ms))
+                }
+            } (arriving(cause, self.cache.read_ms)) }
+            @match forecast {
+                Some(forecast) => (self.actions(forecast)),
+                None => p .notice { "No dead letter of this cause is open." },
+            }
+            div .story {
+                div {
+                    @if let Some(letter) = example { (last_answer(letter)) }
+                    (chart(self.query, self.cache, self.shown))
+                }
+                div { (self.whom()) }
+            }
+            (self.newest())
+        }
+    }
+
+    /// The forecast of a replay, and the forms that replay or dismiss.
+    fn actions(&self, forecast: &Forecast) -> Markup {
+        let id = self.cause.id.to_string();
+        let replay = self.query.with_others("/replay", &[("cause", &id)]);
+        html! { section .panel aria-labelledby="actions" {
+            h2 #actions { "If you replay " (text::dead_letters(self.cause.count)) }
+            (forecast.markup())
+            div .buttons {
+                (self.console.access.link(Action::Replay, true, &replay, &html! { "Replay…" }))
+                a .button href=(href(LIST, [("cause", id.as_str())])) { "Show the dead letters" }
+            }
+            @if self.cause.is_set_aside {
+                p .hint {
+                    "They were set aside. Until no more arrive: "
+                    code { "lastmile deadletters replay" (self.console.options) " --cause " (id) " --until-quiet " (QUIET_AFTER) }
+                }
+            }
+            (dismiss_form(self.console, &format!("/causes/{id}/dismiss"), &self.counted(), &html! {
+                "Dismiss " (text::dead_letters(self.cause.count))
+            }))
+        } }
+    }
+
+    /// The filters and the count of the form, so that exactly what was shown is dismissed.
+    fn counted(&self) -> Vec<(&str, String)> {
+        let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
+        filters.chain([("count", self.cause.count.to_string())]).collect()
+    }
+
+    fn whom(&self) -> Markup {
+        html! { section aria-labelledby="whom" {
+            h2 #whom { "For whom" }
+            table .plain {
+                thead { tr {
+                    th scope="col" { "Subscription" } th .number scope="col" { "Dead letters" }
+                    th scope="col" { "Destination" }
+                } }
+                tbody { @for of in &self.cause.subscriptions { tr {
+                    td { (subscriptions::link(&of.name)) }
+                    td .number { (text::grouped(of.count)) }
+                    td { (self.destination(&of.name)) }
+                } } }
+            }
+        } }
+    }
+
+    /// The health of the destination of a subscription.
+    fn destination(&self, name: &str) -> Markup {
+        html! { @match self.seen.of_subscription(name) {
+            Some(it) => { a href={ "/destinations/" (it.key) } { (self.seen.health(it)) } },
+            None => span .none { "not known" },
+        } }
+    }
+
+    fn newest(&self) -> Markup {
+        let letters = &self.shown.letters;
+        let newest = letters.get(..NEWEST_MAX.min(letters.len())).unwrap_or_default();
+        html! { section aria-labelledby="newest" {
+            h2 #newest { "Newest dead letters" }
+            (plain_rows(self.query, newest, &self.cache.states))
+        } }
+    }
+}
+
+/// The last outcome, and the last response.
+fn last_answer(letter: &StoredDeadLetter) -> Markup {
+    html! { section aria-labelledby="said" {
+        h2 #said { "What the endpoint said last" }
+        p { (outcome(letter.outcome.as_deref(), letter.status)) " " span .kind { "to " (line(letter.destination.as_deref().unwrap_or("nobody"))) } }
+        @match letter.last_response.as_deref() {
+            None => p .none { "There was no response." },
+            Some("") => p .none { "The body of its response was empty." },
+            Some(text) => (boxed(&text::indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),
+        }
+        p { a href={ "/letters/" (letter.id) } { "The dead letter with its attempts" } }
+    } }
+}
+
+/// Dismisses the open dead letters of a cause.
+pub(in crate::console) async fn dismiss(
+    State(console): State<SharedConsole>,
+    Path(id): Path<String>,
+    form: Bytes,
+) -> Result<Response, PageError> {
+    let mut pairs = pairs(&form);
+    let (query, filter) = of_cause(&mut pairs, &id, &["note", "count", TOKEN])?;
+    let state = console.caches.matching(&query, &filter, 0, WaitMode::UntilRead).await;
+    let CacheState::Ready(cache) = state? else {
+        let why = "The container is being read.";
+        return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not read yet", why));
+    };
+    // Read now, not from a cache: exactly what was counted is dismissed, or nothing.
+    let letters = cache.matching(&filter);
+    let back = query.with_period_of(&format!("/causes/{id}"));
+    let causes: BTreeSet<CauseId> = letters.iter().map(|letter| cause_id(letter)).collect();
+    let (1, Some(cause)) = (causes.len(), causes.first()) else {
+        return Err(no_cause(&id, causes.len()));
+    };
+    if value(&pairs, "count") != Some(letters.len().to_string().as_str()) {
+        let count = text::dead_letters(letters.len() as u64);
+        let why = format!("It would be {count} now. Nothing was dismissed; check the new count.");
+        let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
+        return Err(error.with_link(back, "Back to the cause"));
+    }
+    let ids = letters.iter().map(|letter| letter.id).collect();
+    record(&console, ids, [*cause], &form, &back).await
+}

@@ -1,0 +1,348 @@
+//! The page of one dead letter: its event, its reason, its attempts, and its location in storage.
+
+use std::sync::Arc;
+
+use axum::extract::{self, Path};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use deadletters::cause::titled_cause;
+use deadletters::facts::decided_ms;
+use deadletters::ledger::ReplayRecord;
+use deadletters::matches_id;
+use delivery::deadletter::stored::{FailedAt, StoredDeadLetter, StoredSink};
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use super::caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use super::curl;
+use super::links::{self, LetterLinks};
+use super::list::name;
+use super::neighbours::{ListPlace, related};
+use super::reason_text::meaning;
+use super::timeline::{self, timeline};
+use crate::console::access::Action;
+use crate::console::app::{Console, SharedConsole};
+use crate::console::shell::error::PageError;
+use crate::console::shell::layout::{PageLayout, Section};
+use crate::console::shell::markup::{
+    block, boxed, jobs_not_shown, line, named_box, or_none, outcome, time, time_and_age, word,
+};
+use crate::console::shell::query::{Query, href, pairs};
+use crate::console::subscriptions;
+use crate::text;
+use crate::text::indented;
+
+/// Larger events are not shown; the page links to the blob.
+const SHOWN_MAX_BYTES: usize = 256 * 1_024;
+/// Length of a UUID with hyphens.
+const ID_MAX_CHARS: usize = 36;
+
+pub(in crate::console) async fn answer(
+    extract::State(console): extract::State<SharedConsole>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    // The filters of the list from which the reader opened this page.
+    let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
+    let letter = find(&console, &id).await?;
+    let states = console.letters.states().await.map_err(PageError::storage)?;
+    let replayed = states.replay_of(letter.id);
+    let cache = console.caches.held(&query);
+    let place = cache.as_deref().and_then(|cache| ListPlace::of(letter.id, &filter, cache));
+    let others = cache.as_deref().map(|cache| related(&letter, cache));
+    let links = links::of(&letter, &states);
+    let shown = ShownLetter {
+        letter: &letter,
+        query: &query,
+        place: place.as_ref(),
+        others,
+        links: &links,
+    };
+    let main = html! {
+        (jobs_not_shown(states.unreadable()))
+        (content(&console, &shown, replayed))
+    };
+    let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
+    let command = Some(format!("deadletters show{} {}", console.options, letter.id));
+    let page = PageLayout { command, ..PageLayout::new(title, Section::DeadLetters, main) };
+    Ok(page.respond(&console, StatusCode::OK))
+}
+
+/// The stored blob of a dead letter, as plain text so that browsers do not interpret it.
+pub(in crate::console) async fn raw(
+    extract::State(console): extract::State<SharedConsole>,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    if console.hides_events {
+        let why = "The console was started with --hide-events.";
+        return Err(PageError::new(StatusCode::FORBIDDEN, "The event is hidden", why));
+    }
+    let letter = find(&console, &id).await?;
+    let bytes = console.letters.bytes(&letter.key).await.map_err(PageError::storage)?;
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
+}
+
+/// Finds a dead letter by its id or a prefix of the id. An unknown id does not start a search through all blobs. Otherwise, any
+/// URL could cause a read of the whole container.
+pub(in crate::console) async fn find(
+    console: &Console,
+    id: &str,
+) -> Result<StoredDeadLetter, PageError> {
+    if let Some((id, key)) =
+        id.parse().ok().and_then(|id: Uuid| Some((id, console.caches.key_of(id)?)))
+    {
+        // The blob may have been removed since it was read.
+        let letters = console.letters.of_key(&key).await.unwrap_or_default();
+        if let Some(letter) = letters.into_iter().find(|letter| letter.id == id) {
+            return Ok(letter);
+        }
+    }
+    let none = || {
+        let why = format!(
+            "There is no dead letter {id} in {}. It may have been removed.",
+            console.letters.container.name
+        );
+        PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
+    };
+    // An invalid id must not cost a storage request.
+    let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if !is_id || !may_exist(console, id).await? {
+        return Err(none());
+    }
+    let mut found = console.letters.find(&[id.to_owned()]).await.map_err(PageError::storage)?;
+    if found.len() > 1 {
+        let mut why = format!("several dead letters match {id}:");
+        for letter in &found {
+            why.push_str(&format!("\n  {}  {}", letter.id, letter.key));
+        }
+        return Err(PageError::new(StatusCode::CONFLICT, "Several dead letters", why));
+    }
+    found.pop().ok_or_else(none)
+}
+
+/// True if the cache has an id with this prefix, or if the cache is incomplete.
+async fn may_exist(console: &Console, id: &str) -> Result<bool, PageError> {
+    let state = console.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
+    Ok(match state? {
+        CacheState::Ready(cache) => {
+            let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
+            let mut letters = cache.letters.iter();
+            let is_it = |it: &Arc<StoredDeadLetter>| is_match(it.id) || is_match(it.delivery_id());
+            cache.is_truncated || letters.any(is_it)
+        }
+        CacheState::Reading(_) => true,
+    })
+}
+
+/// A dead letter with its related data, and the list from which the reader opened it.
+struct ShownLetter<'a> {
+    letter: &'a StoredDeadLetter,
+    query: &'a Query,
+    place: Option<&'a ListPlace>,
+    /// Other dead letters of the same event.
+    others: Option<Markup>,
+    links: &'a LetterLinks,
+}
+
+fn content(console: &Console, shown: &ShownLetter<'_>, replayed: Option<&ReplayRecord>) -> Markup {
+    let (letter, query) = (shown.letter, shown.query);
+    let id = letter.id.to_string();
+    let page = shown.place.map_or(1, |place| place.page(query.limit));
+    html! {
+        div .trail {
+            p .crumbs { a href=(query.with_page(page)) { "Dead letters" } " / " span { (name(letter)) } }
+            @if let Some(place) = shown.place { (place.links(query)) }
+        }
+        div .head {
+            div {
+                h1 { (name(letter)) }
+                p .sub {
+                    @if let Some(kind) = &letter.event_type { (word(kind)) " for " } @else { "for " }
+                    (subscriptions::link(&letter.subscription.to_string()))
+                }
+            }
+            (console.access.link(Action::Replay, true, &href("/replay", [("id", id.as_str())]), &html! { "Replay it…" }))
+        }
+        (verdict(letter, replayed))
+        (shown.links.facts(letter))
+        div .story {
+            div {
+                section aria-labelledby="attempts" {
+                    h2 #attempts { "Attempts" span .of { " " (attempts(letter)) } }
+                    (timeline(letter))
+                }
+                (response(letter.last_response.as_deref(), &letter.last_headers, "response"))
+                @if let Some(sink) = &letter.sink { (sink_section(sink)) }
+                (shown.links.form(console, letter))
+            }
+            div {
+                (event(console, letter))
+                @if let Some(others) = &shown.others { (others) }
+                (request(console, letter))
+                (storage(console, letter))
+            }
+        }
+    }
+}
+
+fn attempts(letter: &StoredDeadLetter) -> String {
+    let attempts = text::counted(letter.attempts.into(), "attempt");
+    match decided_ms(letter).zip(letter.published_ms) {
+        Some((end_ms, published_ms)) if end_ms > published_ms => {
+            format!("{attempts} in {}", text::duration(end_ms - published_ms))
+        }
+        Some(_) | None => attempts,
+    }
+}
+
+/// The verdict: the reason, its meaning, and the details.
+fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup {
+    html! { section .verdict aria-labelledby="verdict" {
+        h2 #verdict { (word(&letter.reason)) }
+        @if let Some(meaning) = meaning(&letter.reason) { p { (meaning) } }
+        @if let Some(detail) = &letter.detail { p .detail { (block(detail)) } }
+        dl {
+            div { dt { "Cause" } dd { (cause(letter)) } }
+            div { dt { "Last outcome" } dd { (outcome(letter.outcome.as_deref(), letter.status)) } }
+            div {
+                dt { @match letter.failure().at {
+                    FailedAt::Reply => "Address for replies",
+                    FailedAt::Destination | FailedAt::Sink => "Destination",
+                } }
+                dd .address { (or_none(letter.destination.as_deref().map(word), "nowhere")) }
+            }
+            div { dt { "Decided" } dd { (time_and_age(decided_ms(letter))) } }
+            div { dt { "Replayed" } dd { (replay(replayed)) } }
+            @if let Some(problem) = &letter.sink_error {
+                div .wide { dt { "Not in its own container" } dd { (block(problem)) } }
+            }
+        }
+    } }
+}
+
+/// The cause, with a link to its page.
+fn cause(letter: &StoredDeadLetter) -> Markup {
+    let (id, title) = titled_cause(letter);
+    html! { a href={ "/causes/" (id) } { (line(&title)) } }
+}
+
+fn replay(replayed: Option<&ReplayRecord>) -> Markup {
+    let Some(record) = replayed else { return html! { span .none { "not yet" } } };
+    let job = html! { a href={ "/jobs/" (record.job) } { (line(&record.job)) } };
+    html! {
+        @if record.is_uncertain() { "uncertain, by " (job) ", which was interrupted" }
+        @else { (line(&text::seconds(&record.entry.at))) " by " (job) }
+        " " span .kind { "as delivery " (record.entry.delivery) }
+    }
+}
+
+/// The outcome at a sink that did not accept the dead letter.
+fn sink_section(sink: &StoredSink) -> Markup {
+    html! {
+        section aria-labelledby="sink" {
+            h2 #sink { "Its sink did not accept it" }
+            dl .facts {
+                div {
+                    dt { "Sink" }
+                    dd { (or_none(sink.destination.as_deref().map(word), "not known")) }
+                }
+                @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
+            }
+            (timeline::at_sink(sink))
+        }
+        (response(sink.last_response.as_deref(), &[], "sink-response"))
+    }
+}
+
+fn response(response: Option<&str>, headers: &[(String, String)], id: &str) -> Markup {
+    html! { section aria-labelledby=(id) {
+        h2 id=(id) { "Last response" }
+        @if !headers.is_empty() {
+            details {
+                summary { (headers.len()) " headers" }
+                dl .headers { @for (name, value) in headers {
+                    div { dt .mono { (line(name)) } dd .mono { (line(value)) } }
+                } }
+            }
+        }
+        @match response {
+            None => p .none { "There was none." },
+            Some("") => p .none { "Its body was empty." },
+            Some(text) => (boxed(&indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),
+        }
+    } }
+}
+
+fn event(console: &Console, letter: &StoredDeadLetter) -> Markup {
+    let is_large = letter.event.len() > SHOWN_MAX_BYTES;
+    html! { section aria-labelledby="event" {
+        h2 #event { "Event" span .of { " " (text::grouped(letter.event.len() as u64)) " bytes" } }
+        dl .facts {
+            @for (name, value) in [("Id", &letter.event_id), ("Type", &letter.event_type), ("Source", &letter.source)] {
+                @if let Some(value) = value { div { dt { (name) } dd { (word(value)) } } }
+            }
+            div { dt { "Published" } dd { (time(letter.published_ms)) } }
+            @if let Some(trace) = &letter.traceparent { div { dt { "Trace" } dd .mono { (line(trace)) } } }
+        }
+        @if console.hides_events {
+            p .none { "What the event contains is hidden: the console was started with --hide-events." }
+        } @else if is_large {
+            p .notice {
+                "It is too large to show here: "
+                a href={ "/letters/" (letter.id) "/raw" } { "the blob as it is stored" }
+            }
+        } @else {
+            (boxed(&indented(&letter.event).unwrap_or_else(|| letter.event.clone()), "The event"))
+        }
+    } }
+}
+
+/// The request: headers of the subscription as they were sent, and a curl command for the event.
+fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
+    let is_large = letter.event.len() > SHOWN_MAX_BYTES;
+    let command = curl::command(letter).filter(|_| !is_large && !console.hides_events);
+    html! { section aria-labelledby="request" {
+        h2 #request { "Request" }
+        @if letter.headers.is_empty() {
+            p .none { "The dead letter has no headers of its own: the subscription sets none, or only credentials." }
+        } @else {
+            h3 { "Headers" span .of { " of the subscription, as they were sent, without credentials" } }
+            dl .facts.headers {
+                @for (name, value) in &letter.headers { div { dt .mono { (line(name)) } dd .mono { (line(value)) } } }
+            }
+        }
+        @if let Some(command) = command {
+            details .command {
+                summary { "The event as a curl command" }
+                p .hint {
+                    "Sends the event as it was published. Credentials, signatures and the query of the address are not                      in it, and the subscription may send another schema."
+                    @if !command.left_out.is_empty() {
+                        " Left out: "
+                        @for (at, name) in command.left_out.iter().enumerate() { @if at > 0 { ", " } (line(name)) }
+                        "."
+                    }
+                }
+                button type="button" data-copy="curl" hidden { "Copy" }
+                (named_box(&command.text, "The event as a curl command", "curl"))
+            }
+        } @else if is_large {
+            p .none { "The event is too large for a command to copy." }
+        }
+    } }
+}
+
+fn storage(console: &Console, letter: &StoredDeadLetter) -> Markup {
+    let container = &console.letters.container;
+    html! { section aria-labelledby="stored" {
+        h2 #stored { "Where it is stored" }
+        dl .facts {
+            div { dt { "Id" } dd .mono { (letter.id) } }
+            div { dt { "Container" } dd .mono { (line(&container.name)) } }
+            div { dt { "Key" } dd .mono { (word(&letter.key)) } }
+        }
+        @if !console.hides_events {
+            p { a href={ "/letters/" (letter.id) "/raw" } { "The blob as it is stored" } }
+        }
+    } }
+}

@@ -1,0 +1,160 @@
+//! Records that belong to a dead letter: its replay and the outcome of the replay, the dead letter that it replays, and its
+//! dismissal.
+
+use adapters::machine::Machine;
+use axum::body::Bytes;
+use axum::extract::{self, Path};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::cause::{CauseId, cause_id};
+use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
+use deadletters::ledger::ReplayRecord;
+use deadletters::replay::ends::ReplayEndState;
+use deadletters::state::LetterStates;
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::replay::ReplayOutcome;
+use delivery::ports::Clock as _;
+use delivery::time::moment::{self, rfc3339};
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use super::letter::find;
+use crate::console::access::Action;
+use crate::console::app::{Console, SharedConsole};
+use crate::console::shell::error::PageError;
+use crate::console::shell::markup::{block, line};
+use crate::console::shell::query::{pairs, value};
+use crate::replay_end::NO_END;
+use crate::text;
+use crate::this_machine::user;
+
+/// The replay and the dismissal of a dead letter.
+pub(in crate::console) struct LetterLinks {
+    replay: Option<ReplayRecord>,
+    dismissal: Option<Dismissal>,
+}
+
+/// Looks up the records that belong to a dead letter.
+pub(in crate::console) fn of(letter: &StoredDeadLetter, states: &LetterStates) -> LetterLinks {
+    let replay = states.replay_of(letter.id).cloned();
+    LetterLinks { replay, dismissal: states.dismissal_of(letter.id).cloned() }
+}
+
+impl LetterLinks {
+    /// The list of related records; empty if there are none.
+    pub(super) fn facts(&self, letter: &StoredDeadLetter) -> Markup {
+        html! {
+            @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
+                @if let Some(end) = self.end() { div { dt { "Its replay" } dd { (end) } } }
+                @if let Some(replay) = &letter.replay { div { dt { "Is a replay of" } dd .mono {
+                    a href={ "/letters/" (replay.letter) } { (replay.letter) }
+                    " by " a href={ "/jobs/" (replay.job()) } { (line(replay.job())) }
+                } } }
+                @if let Some(Dismissal { at, by, note, .. }) = &self.dismissal {
+                    div { dt { "Dismissed" } dd {
+                        (line(&text::seconds(at)))
+                        @if let Some(by) = by { " by " (line(by)) }
+                        ": " (block(note))
+                    } }
+                }
+            } } }
+        }
+    }
+
+    /// Describes the outcome of the replay; `None` without a replay, or if outcomes are not recorded.
+    fn end(&self) -> Option<Markup> {
+        let record = self.replay.as_ref()?;
+        Some(match record.end_state_now() {
+            ReplayEndState::NotRecorded => return None,
+            ReplayEndState::UnderWay => html! { "under way" },
+            ReplayEndState::Unknown => html! { "unknown: " (NO_END) },
+            ReplayEndState::Ended(end) => html! {
+                (end.state) " " (line(&text::seconds(&end.at)))
+                // The new dead letter has the id of the delivery.
+                @if end.state == ReplayOutcome::DeadAgain {
+                    " → " a .mono href={ "/letters/" (record.entry.delivery) } { (record.entry.delivery) }
+                }
+            },
+        })
+    }
+
+    fn has_facts(&self, letter: &StoredDeadLetter) -> bool {
+        letter.replay.is_some() || self.end().is_some() || self.dismissal.is_some()
+    }
+
+    /// The form that dismisses the dead letter, or undoes its dismissal.
+    pub(super) fn form(&self, console: &Console, letter: &StoredDeadLetter) -> Markup {
+        let action = |verb: &str| format!("/letters/{}/{verb}", letter.id);
+        html! {
+            @if self.dismissal.is_some() {
+                form .buttons action=(action("undismiss")) method="post" {
+                    (console.token.field())
+                    (console.access.submit(Action::Dismiss, false, &html! { "Take the dismissal back" }))
+                }
+            } @else {
+                (dismiss_form(console, &action("dismiss"), &[], &html! { "Dismiss" }))
+            }
+        }
+    }
+}
+
+/// The form that dismisses dead letters. The note is required.
+pub(in crate::console) fn dismiss_form(
+    console: &Console,
+    action: &str,
+    hidden: &[(&str, String)],
+    text: &Markup,
+) -> Markup {
+    html! { form .buttons.dismiss action=(action) method="post" {
+        (console.token.field())
+        @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
+        label .inline { "Nothing is to be done, because " input name="note" required maxlength=(NOTE_MAX_CHARS) autocomplete="off"; }
+        (console.access.submit(Action::Dismiss, false, text))
+    } }
+}
+
+/// Stores a dismissal, and expires the caches so that the next page shows the new states.
+pub(super) async fn record(
+    console: &Console,
+    letters: Vec<Uuid>,
+    causes: impl IntoIterator<Item = CauseId>,
+    form: &[u8],
+    back: &str,
+) -> Result<Response, PageError> {
+    let pairs = pairs(form);
+    let note = value(&pairs, "note").unwrap_or_default();
+    let dismissal = Dismissal::new(letters, causes, rfc3339(Machine.now_ms()), user(), note);
+    let dismissal = dismissal.map_err(|why| {
+        PageError::new(StatusCode::BAD_REQUEST, "Not dismissed", why)
+            .with_link(back.to_owned(), "Back")
+    })?;
+    console.letters.dismiss(&dismissal).await.map_err(PageError::not_recorded)?;
+    console.caches.expire();
+    Ok(Redirect::to(back).into_response())
+}
+
+pub(in crate::console) async fn dismiss(
+    extract::State(console): extract::State<SharedConsole>,
+    Path(id): Path<String>,
+    form: Bytes,
+) -> Result<Response, PageError> {
+    let letter = find(&console, &id).await?;
+    let back = format!("/letters/{}", letter.id);
+    record(&console, vec![letter.id], [cause_id(&letter)], &form, &back).await
+}
+
+/// Withdraws the dismissal.
+pub(in crate::console) async fn undismiss(
+    extract::State(console): extract::State<SharedConsole>,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let letter = find(&console, &id).await?;
+    let states = console.letters.states().await.map_err(PageError::storage)?;
+    // The withdrawal must be later than the dismissal, even if that came from a machine whose clock is ahead.
+    let dismissed_ms = states.dismissal_of(letter.id).and_then(|of| moment::parse(&of.at));
+    let at_ms = Machine.now_ms().max(dismissed_ms.unwrap_or_default() + 1);
+    let taken_back = Dismissal::taken_back(vec![letter.id], rfc3339(at_ms), user());
+    console.letters.dismiss(&taken_back).await.map_err(PageError::not_recorded)?;
+    console.caches.expire();
+    Ok(Redirect::to(&format!("/letters/{}", letter.id)).into_response())
+}

@@ -1,0 +1,35 @@
+//! Explains the outcome of an attempt. Pure.
+
+use delivery::delivery::outcome::Outcome;
+
+/// A sentence about an outcome; `None` for an outcome that this system does not write.
+pub(in crate::console) fn meaning(outcome: &str, status: Option<u16>) -> Option<&'static str> {
+    Some(match outcome.parse::<Outcome>().ok()? {
+        Outcome::Success => "The destination accepted the event.",
+        Outcome::NotFound => "The destination has nothing at this address.",
+        Outcome::Unauthorized => "The destination requires credentials that it did not get.",
+        Outcome::Forbidden => "The destination refuses access.",
+        Outcome::BadRequest => "The destination refused the request as malformed.",
+        Outcome::PayloadTooLarge => "The request is too large for the destination.",
+        Outcome::TimedOut if status.is_some() => "The destination gave up waiting for the request.",
+        Outcome::TimedOut => "There was no response within the timeout.",
+        Outcome::Busy if status == Some(429) => "The destination gets too many requests.",
+        Outcome::Busy => "The destination is overloaded, or down for now.",
+        Outcome::GenericError => of_class(status),
+        Outcome::SocketError => "The connection was refused, reset or broken off.",
+        Outcome::ResolutionError => "The name of the destination did not resolve.",
+        Outcome::TlsError => "The destination's certificate was not accepted.",
+        Outcome::Blocked => "The address is not allowed; nothing was sent.",
+        Outcome::Probation => "The destination is on probation; nothing was sent.",
+        Outcome::Aborted => "The attempt was broken off here, or could not begin.",
+    })
+}
+
+fn of_class(status: Option<u16>) -> &'static str {
+    match status {
+        Some(300..=399) => "The destination redirected the request; redirects are not followed.",
+        Some(400..=499) => "The destination refused the request.",
+        Some(500..=599) => "The destination failed.",
+        Some(_) | None => "The response is not one that counts as a success.",
+    }
+}

@@ -1,0 +1,26 @@
+//! The sums of the matching dead letters.
+
+use adapters::machine::Machine;
+use deadletters::cause::{Cause, Trend};
+use deadletters::letter_cache::LetterCache;
+use deadletters::stats::Stats;
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::ports::Clock as _;
+
+/// The matching dead letters, counted and grouped.
+pub(in crate::console) struct Summary<'a> {
+    pub(in crate::console) letters: Vec<&'a StoredDeadLetter>,
+    pub(in crate::console) stats: Stats,
+    pub(in crate::console) causes: Vec<Cause>,
+}
+
+impl<'a> Summary<'a> {
+    pub(in crate::console) fn of(letters: Vec<&'a StoredDeadLetter>, cache: &LetterCache) -> Self {
+        let mut stats = Stats::default();
+        letters.iter().for_each(|letter| stats.add(letter));
+        let mut causes = cache.states.sorted(cache.by_cause(&letters), Machine.now_ms());
+        // Still arriving first: an old cause may be large, and nobody is hurt by it any more. The sort is stable.
+        causes.sort_by_key(|cause| !cause.is_set_aside && cause.trend == Trend::Over);
+        Self { letters, stats, causes }
+    }
+}

@@ -1,0 +1,438 @@
+//! A bounded store of what happened since the start, newest last. Pure.
+//!
+//! - An event is a record that the events queue delivered. If the record of a delivery was not seen, its log line supplies the
+//!   event. This applies to replays and to deliveries of an earlier run.
+//! - A step is a change of a delivery, or of an event without a known delivery.
+//! - An attempt under way is not a step. It is kept separately until it ends.
+//!
+//! Promises:
+//!
+//! - The constants below limit memory, whatever is published.
+//! - The oldest entries are dropped first, and the number of dropped ones is known.
+//! - The id of a delivery determines its event.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use delivery::delivery::{Origin, id_of};
+use delivery::subscription::name::SubscriptionName;
+use uuid::Uuid;
+
+use crate::line_words::{Kind, LineWords};
+use crate::shown_exchange::ShownExchange;
+
+/// Events that are kept at most.
+pub(super) const EVENTS_MAX: usize = 500;
+/// Bytes of event bodies, requests and responses that are kept at most, together.
+pub(super) const BODIES_MAX_BYTES: usize = 32 * 1_024 * 1_024;
+/// Steps that are kept at most.
+pub(super) const STEPS_MAX: usize = 2_000;
+/// Steps of one event that are kept at most.
+pub(super) const EVENT_STEPS_MAX: usize = 500;
+/// Attempts under way that are kept at most.
+const UNDER_WAY_MAX: usize = 2_000;
+
+/// An event as it was received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Published {
+    /// The SQS message, and the index of the event in it; `None` if the record was not seen.
+    pub(super) origin: Option<Origin>,
+    /// `namespace/topic`; `None` if the record names no topic.
+    pub(super) topic: Option<String>,
+    pub(super) id: String,
+    pub(super) event_type: String,
+    pub(super) source: String,
+    /// The text as published; `None` if the record was not seen.
+    pub(super) body: Option<Arc<str>>,
+}
+
+/// The event and the delivery of a step, as its log line names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Of {
+    pub(super) delivery: Option<Uuid>,
+    /// Full name; empty if the step belongs to no subscription.
+    pub(super) subscription: String,
+    pub(super) topic: Option<String>,
+    /// The SQS message, if the log line names it.
+    pub(super) message: Option<String>,
+    pub(super) event_id: String,
+    pub(super) event_type: String,
+    pub(super) source: String,
+}
+
+/// The content of a step: time, words and destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct What {
+    pub(super) at_ms: u64,
+    pub(super) words: LineWords,
+    pub(super) destination: String,
+    /// When the next attempt is due.
+    pub(super) due_ms: Option<u64>,
+}
+
+/// A step of a delivery or of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// From 1, without gaps.
+    pub(super) number: u64,
+    /// The number of its event; `None` if the event is unknown.
+    pub(super) event: Option<u64>,
+    pub(super) of: Of,
+    pub(super) what: What,
+}
+
+/// An event with its steps.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    /// From 1, without gaps.
+    pub(super) number: u64,
+    pub(super) at_ms: u64,
+    pub(super) published: Published,
+    pub(super) steps: Vec<Arc<Step>>,
+    /// Number of further steps that were not kept.
+    pub(super) more_steps: usize,
+    /// Requests with their responses, by the number of the step.
+    pub(super) exchanges: BTreeMap<u64, Arc<ShownExchange>>,
+    bytes: usize,
+}
+
+/// The bounded store of events, steps and attempts under way.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    events: VecDeque<Event>,
+    steps: VecDeque<Arc<Step>>,
+    last_event: u64,
+    /// Number of published events that were dropped.
+    dropped_published: u64,
+    last_step: u64,
+    /// Attempts under way, oldest first, with their own numbers.
+    under_way: VecDeque<Arc<Step>>,
+    last_under_way: u64,
+    bytes: usize,
+    /// The number of the event of each delivery.
+    deliveries: HashMap<Uuid, u64>,
+}
+
+impl Feed {
+    /// Adds a received event, unless it was received before.
+    pub(super) fn publish(&mut self, at_ms: u64, published: Published) {
+        let is_known = |event: &Event| {
+            published.origin.is_some() && event.published.origin == published.origin
+        };
+        if self.events.iter().any(is_known) {
+            return;
+        }
+        let bytes = published.body.as_ref().map_or(0, |body| body.len());
+        let of = Of {
+            topic: published.topic.clone(),
+            event_id: published.id.clone(),
+            event_type: published.event_type.clone(),
+            source: published.source.clone(),
+            ..Of::default()
+        };
+        let number = self.add_event(at_ms, published);
+        let words = LineWords {
+            outcome: format!("{bytes} bytes"),
+            ..LineWords::new(Kind::Event, "published")
+        };
+        let what = What { at_ms, words, destination: String::new(), due_ms: None };
+        self.add_step(Some(number), of, what, None);
+    }
+
+    /// Adds a step to its event. Creates the event if the delivery belongs to none.
+    pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
+        let event = self.event_of(&of, what.at_ms);
+        self.add_step(event, of, what, exchange);
+    }
+
+    /// Adds an attempt that has begun.
+    pub(super) fn begin(&mut self, of: Of, what: What) {
+        let event = self.event_of(&of, what.at_ms);
+        self.last_under_way += 1;
+        self.under_way.push_back(Arc::new(Step { number: self.last_under_way, event, of, what }));
+        if self.under_way.len() > UNDER_WAY_MAX {
+            self.under_way.pop_front();
+        }
+    }
+
+    /// Removes the ended attempt of a delivery.
+    pub(super) fn end(&mut self, delivery: Uuid) {
+        let is_its = |step: &Arc<Step>| step.of.delivery == Some(delivery);
+        if let Some(at) = self.under_way.iter().position(is_its) {
+            self.under_way.remove(at);
+        }
+    }
+
+    /// The attempts under way, oldest first.
+    pub(super) fn under_way(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Step>> + ExactSizeIterator {
+        self.under_way.iter()
+    }
+
+    /// The steps after this one, oldest first.
+    pub(super) fn steps_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Arc<Step>> {
+        let skipped = self.steps.partition_point(|step| step.number <= number);
+        self.steps.iter().skip(skipped)
+    }
+
+    /// The number of the newest step.
+    pub(super) fn last_step(&self) -> u64 {
+        self.last_step
+    }
+
+    /// Number of dropped steps, and number of dropped published events.
+    pub(super) fn dropped(&self) -> (u64, u64) {
+        (self.last_step - self.steps.len() as u64, self.dropped_published)
+    }
+
+    /// The event with this number, if it is kept.
+    pub(super) fn event(&self, number: u64) -> Option<&Event> {
+        let at = self.events.binary_search_by_key(&number, |event| event.number).ok()?;
+        self.events.get(at)
+    }
+
+    /// True if nothing happened to the delivery after this step.
+    pub(super) fn is_newest(&self, step: &Step) -> bool {
+        let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
+        let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
+        if step.of.delivery.is_some() && self.under_way.iter().any(|other| same(&other)) {
+            return false;
+        }
+        event.steps.iter().rev().find(same).is_none_or(|newest| newest.number <= step.number)
+    }
+
+    fn event_of(&mut self, of: &Of, at_ms: u64) -> Option<u64> {
+        let known = of.delivery.and_then(|delivery| self.deliveries.get(&delivery).copied());
+        let known = known.or_else(|| self.find(of));
+        let event = match (known, of.delivery) {
+            (Some(event), _) => event,
+            (None, None) => return None,
+            (None, Some(_)) => self.add_event(at_ms, self.as_far_as_known(of)),
+        };
+        if let Some(delivery) = of.delivery {
+            self.deliveries.insert(delivery, event);
+        }
+        Some(event)
+    }
+
+    /// Finds the newest event from which the delivery was made, by the delivery's id. Otherwise, for example for a replay, finds
+    /// the newest event with the same id, source and topic.
+    fn find(&self, of: &Of) -> Option<u64> {
+        let newest = || self.events.iter().rev();
+        let name = of.subscription.parse::<SubscriptionName>().ok();
+        let is_made_of = |event: &&Event| match (&name, of.delivery, &event.published.origin) {
+            (Some(name), Some(delivery), Some(origin)) => id_of(name, origin) == delivery,
+            (None, None, Some(origin)) => {
+                of.message.as_ref() == Some(&origin.message) && event.published.id == of.event_id
+            }
+            _ => false,
+        };
+        let says_the_same = |event: &&Event| {
+            let published = &event.published;
+            !of.event_id.is_empty()
+                && (published.topic.is_none() || published.topic == of.topic)
+                && (&published.id, &published.source) == (&of.event_id, &of.source)
+        };
+        let found = newest().find(is_made_of).or_else(|| newest().find(says_the_same));
+        found.map(|event| event.number)
+    }
+
+    fn as_far_as_known(&self, of: &Of) -> Published {
+        Published {
+            origin: None,
+            topic: of.topic.clone(),
+            id: of.event_id.clone(),
+            event_type: of.event_type.clone(),
+            source: of.source.clone(),
+            body: None,
+        }
+    }
+
+    fn add_event(&mut self, at_ms: u64, published: Published) -> u64 {
+        self.last_event += 1;
+        let bytes = published.body.as_ref().map_or(0, |body| body.len());
+        self.bytes += bytes;
+        self.events.push_back(Event {
+            number: self.last_event,
+            at_ms,
+            published,
+            steps: Vec::new(),
+            more_steps: 0,
+            exchanges: BTreeMap::new(),
+            bytes,
+        });
+        self.drop_oldest();
+        self.last_event
+    }
+
+    fn add_step(
+        &mut self,
+        event: Option<u64>,
+        of: Of,
+        what: What,
+        exchange: Option<Arc<ShownExchange>>,
+    ) {
+        self.last_step += 1;
+        let step = Arc::new(Step { number: self.last_step, event, of, what });
+        self.steps.push_back(Arc::clone(&step));
+        if self.steps.len() > STEPS_MAX {
+            self.steps.pop_front();
+        }
+        let at =
+            event.and_then(|number| self.events.binary_search_by_key(&number, |it| it.number).ok());
+        let Some(event) = at.and_then(|at| self.events.get_mut(at)) else { return };
+        if event.steps.len() >= EVENT_STEPS_MAX {
+            event.more_steps += 1;
+            return;
+        }
+        if let Some(exchange) = exchange {
+            let bytes = exchange.bytes();
+            event.exchanges.insert(step.number, exchange);
+            event.bytes += bytes;
+            self.bytes += bytes;
+        }
+        event.steps.push(step);
+        self.drop_oldest();
+    }
+
+    /// Drops the oldest events until the limits hold. Always keeps the newest event.
+    fn drop_oldest(&mut self) {
+        while self.events.len() > EVENTS_MAX
+            || (self.bytes > BODIES_MAX_BYTES && self.events.len() > 1)
+        {
+            let Some(dropped) = self.events.pop_front() else { return };
+            self.bytes -= dropped.bytes;
+            // A later step of one of its deliveries creates an event without an origin, which is not counted again.
+            self.dropped_published += u64::from(dropped.published.origin.is_some());
+            self.deliveries.retain(|_, event| *event != dropped.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(message: &str, id: &str, bytes: usize) -> Published {
+        Published {
+            origin: Some(Origin { message: message.to_owned(), index: 0 }),
+            topic: Some("shop/orders".to_owned()),
+            id: id.to_owned(),
+            event_type: "order.created".to_owned(),
+            source: "s".to_owned(),
+            body: Some("x".repeat(bytes).into()),
+        }
+    }
+
+    fn of(message: &str, id: &str) -> Of {
+        let name: SubscriptionName = "shop/orders/billing".parse().unwrap();
+        let origin = Origin { message: message.to_owned(), index: 0 };
+        Of {
+            delivery: Some(id_of(&name, &origin)),
+            subscription: name.to_string(),
+            topic: Some("shop/orders".to_owned()),
+            event_id: id.to_owned(),
+            source: "s".to_owned(),
+            ..Of::default()
+        }
+    }
+
+    fn what(at_ms: u64, kind: Kind, name: &str) -> What {
+        let words = LineWords::new(kind, name);
+        What { at_ms, words, destination: String::new(), due_ms: None }
+    }
+
+    fn attempt(at_ms: u64) -> What {
+        what(at_ms, Kind::Failed, "attempt 1")
+    }
+
+    #[test]
+    fn a_step_belongs_to_the_event_that_its_delivery_was_made_of_even_where_ids_repeat() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.publish(2, published("m2", "7", 1));
+        feed.publish(3, published("m1", "7", 1));
+        feed.add(of("m1", "7"), attempt(4), None);
+        feed.add(of("m2", "7"), attempt(5), None);
+        let steps: Vec<_> = feed.steps_after(0).map(|it| (it.number, it.event)).collect();
+        assert_eq!(steps, [(1, Some(1)), (2, Some(2)), (3, Some(1)), (4, Some(2))]);
+        assert_eq!(feed.event(1).unwrap().steps.len(), 2);
+        let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
+        assert_eq!(newest, [true, true]);
+        feed.add(of("m1", "7"), attempt(6), None);
+        let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
+        assert_eq!(newest, [false, true, true]);
+    }
+
+    #[test]
+    fn an_attempt_is_under_way_until_it_ends_and_then_nothing_waits_for_the_next_one() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.add(of("m1", "7"), attempt(2), None);
+        let first = Arc::clone(feed.steps_after(1).next().unwrap());
+        assert!(feed.is_newest(&first));
+        feed.begin(of("m1", "7"), what(3, Kind::UnderWay, "attempt 2"));
+        feed.begin(of("m2", "8"), what(4, Kind::UnderWay, "attempt 1"));
+        assert!(!feed.is_newest(&first), "its wait is over");
+        let under_way: Vec<_> = feed.under_way().map(|it| (it.number, it.event)).collect();
+        assert_eq!(under_way, [(1, Some(1)), (2, Some(2))]);
+        let delivery = of("m1", "7").delivery.unwrap();
+        feed.end(delivery);
+        feed.end(delivery);
+        assert_eq!(feed.under_way().map(|it| it.number).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_delivery_whose_record_was_not_seen_makes_an_event_and_what_has_none_does_not() {
+        let mut feed = Feed::default();
+        feed.add(of("m1", "7"), attempt(1), None);
+        feed.add(of("m1", "7"), attempt(2), None);
+        feed.add(Of::default(), what(3, Kind::Note, "function.started"), None);
+        let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
+        assert_eq!(steps, [Some(1), Some(1), None]);
+        assert_eq!(feed.event(1).unwrap().published.body, None);
+    }
+
+    #[test]
+    fn an_unmatched_event_is_found_by_its_message() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.publish(2, published("m2", "7", 1));
+        let of = Of { delivery: None, subscription: String::new(), ..of("m1", "7") };
+        let of = Of { message: Some("m1".to_owned()), ..of };
+        feed.add(of, what(3, Kind::End, "unmatched"), None);
+        assert_eq!(feed.steps_after(2).next().unwrap().event, Some(1));
+    }
+
+    #[test]
+    fn the_oldest_is_dropped_and_counted() {
+        let mut feed = Feed::default();
+        for number in 0..EVENTS_MAX + 3 {
+            feed.publish(1, published(&format!("m{number}"), &number.to_string(), 1));
+        }
+        assert_eq!(feed.dropped(), (0, 3));
+        assert!(feed.event(3).is_none() && feed.event(4).is_some());
+        for at_ms in 0..STEPS_MAX as u64 {
+            feed.add(of("m9", "9"), attempt(at_ms), None);
+        }
+        assert_eq!(feed.steps_after(0).count(), STEPS_MAX);
+        assert_eq!(feed.dropped().0, EVENTS_MAX as u64 + 3);
+        let event = feed.event(10).unwrap();
+        assert_eq!(
+            (event.steps.len(), event.more_steps),
+            (EVENT_STEPS_MAX, STEPS_MAX + 1 - EVENT_STEPS_MAX)
+        );
+    }
+
+    #[test]
+    fn large_bodies_drop_events_sooner() {
+        let mut feed = Feed::default();
+        for number in 0..40 {
+            feed.publish(1, published(&format!("m{number}"), "7", 1_000_000));
+        }
+        let kept = feed.events.len();
+        assert!((30..=34).contains(&kept), "{kept}");
+        assert!(feed.bytes <= BODIES_MAX_BYTES);
+    }
+}

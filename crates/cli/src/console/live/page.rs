@@ -1,0 +1,426 @@
+//! The live page: what happens, newest first.
+//!
+//! A page shows a step as [`StepJson`], whose texts are ready for display. The server renders the first rows. Scripts fill copies
+//! of the same row for later steps.
+
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::Live;
+use super::feed::{EVENTS_MAX, Feed, STEPS_MAX, Step};
+use crate::console::app::SharedConsole;
+use crate::console::shell::error::PageError;
+use crate::console::shell::layout::Section;
+use crate::console::shell::query::{pairs, value};
+use crate::line_words::Kind;
+use crate::text;
+
+/// Rows of the table at most; scripts keep the same number.
+const ROWS_MAX: usize = 200;
+/// Attempts under way on the page at most, newest first.
+pub(super) const UNDER_WAY_SHOWN: usize = 50;
+/// Characters of a cell at most; the page of the event has the whole text.
+const CELL_MAX_CHARS: usize = 200;
+/// Bytes of `StepJson::folded` at most.
+const FOLDED_MAX_BYTES: usize = 2_000;
+/// Choices of the filter by kind of step: value and text.
+const GROUPS: [(&str, &str); 7] = [
+    ("published", "published"),
+    ("under-way", "attempts under way"),
+    ("delivered", "delivered"),
+    ("failed", "failed attempts"),
+    ("waiting", "waiting"),
+    ("ended", "dead letters and other ends"),
+    ("other", "anything else"),
+];
+
+/// A step as the table shows it. Every text is one line, without invisible characters.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct StepJson {
+    number: u64,
+    /// The id of its event: `RUN-NUMBER`.
+    event: Option<String>,
+    delivery: String,
+    time: String,
+    id: String,
+    kind: String,
+    /// The subscription, or the topic.
+    name: String,
+    destination: String,
+    what: String,
+    class: &'static str,
+    group: &'static str,
+    outcome: String,
+    detail: String,
+    took: String,
+    next: String,
+    due: Option<u64>,
+    /// Time at which an attempt under way began.
+    since: Option<u64>,
+    letter: Option<String>,
+    /// Consecutive steps with the same key share a row; empty for a step with its own row.
+    fold: String,
+    /// Number of steps in the row.
+    repeats: usize,
+    /// Event ids of the other steps in the row, which the filter searches too.
+    folded: String,
+}
+
+/// The values of the filter.
+#[derive(Debug, Default)]
+struct Wanted {
+    text: String,
+    name: String,
+    group: String,
+}
+
+impl Wanted {
+    fn read(query: &str) -> Self {
+        let pairs = pairs(query.as_bytes());
+        let of = |name| value(&pairs, name).unwrap_or_default().to_owned();
+        Self { text: of("text"), name: of("subscription"), group: of("outcome") }
+    }
+
+    fn has(&self, step: &StepJson) -> bool {
+        (self.name.is_empty() || self.name == step.name)
+            && (self.group.is_empty() || self.group == step.group)
+            && step.searched().contains(&self.text.to_lowercase())
+    }
+}
+
+impl StepJson {
+    pub(super) fn of(live: &Live, feed: &Feed, step: &Step) -> Self {
+        let (of, what, words) = (&step.of, &step.what, &step.what.words);
+        let cell = |value: &str| text::first_chars(&text::line(value), CELL_MAX_CHARS);
+        let name = match of.subscription.as_str() {
+            "" => of.topic.as_deref().unwrap_or_default(),
+            subscription => subscription,
+        };
+        let is_under_way = words.kind == Kind::UnderWay;
+        let is_newest = !is_under_way && feed.is_newest(step);
+        // A later step shows how the wait ended.
+        let is_over = what.due_ms.is_some() && !is_newest;
+        let next = if is_over { String::new() } else { cell(&words.next) };
+        let detail = match words.kind {
+            Kind::UnderWay => since(what.at_ms),
+            // The outcome already contains the detail.
+            Kind::Silent => String::new(),
+            Kind::Event
+            | Kind::Good
+            | Kind::Failed
+            | Kind::Wait
+            | Kind::End
+            | Kind::Stored
+            | Kind::Note => cell(&words.detail),
+        };
+        Self {
+            number: step.number,
+            event: step.event.map(|event| live.run.id(event)),
+            delivery: of.delivery.map(|it| it.to_string()).unwrap_or_default(),
+            time: clock(what.at_ms),
+            id: cell(&of.event_id),
+            kind: cell(&of.event_type),
+            name: cell(name),
+            destination: cell(&what.destination),
+            what: cell(&step_name(step)),
+            class: class(words.kind),
+            group: group(words.kind),
+            outcome: cell(&words.outcome),
+            detail,
+            took: words.duration_ms.map(text::duration).unwrap_or_default(),
+            next,
+            due: what.due_ms.filter(|_| is_newest),
+            since: is_under_way.then_some(what.at_ms),
+            letter: words.dead_letter.map(|id| format!("/letters/{id}")),
+            fold: words.fold(&of.subscription).unwrap_or_default(),
+            repeats: 1,
+            folded: String::new(),
+        }
+    }
+
+    /// Adds an older step to this row; false if the step needs its own row.
+    fn take_in(&mut self, older: &Self) -> bool {
+        if self.fold.is_empty() || self.fold != older.fold {
+            return false;
+        }
+        self.repeats += 1;
+        if self.folded.len() < FOLDED_MAX_BYTES {
+            self.folded.push(' ');
+            self.folded.push_str(&older.id);
+        }
+        true
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The text that the filter searches.
+    fn searched(&self) -> String {
+        let all = [
+            &self.id,
+            &self.kind,
+            &self.name,
+            &self.destination,
+            &self.what,
+            &self.outcome,
+            &self.detail,
+            &self.next,
+            &self.folded,
+        ];
+        all.map(|it| it.to_lowercase()).join("\n")
+    }
+}
+
+/// The CSS class of an outcome.
+pub(super) const fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "event",
+        Kind::UnderWay => "under-way",
+        Kind::Good => "good",
+        Kind::Failed => "server",
+        Kind::Silent => "silent",
+        Kind::Wait => "wait",
+        Kind::End => "end",
+        Kind::Stored | Kind::Note => "note",
+    }
+}
+
+/// The choice of the filter that a step belongs to.
+const fn group(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "published",
+        Kind::UnderWay => "under-way",
+        Kind::Good => "delivered",
+        Kind::Failed | Kind::Silent => "failed",
+        Kind::Wait => "waiting",
+        Kind::End | Kind::Stored => "ended",
+        Kind::Note => "other",
+    }
+}
+
+/// The name of a step, such as `attempt 2` or `attempt 1 to its sink`.
+pub(super) fn step_name(step: &Step) -> String {
+    let words = &step.what.words;
+    match words.target {
+        "" => words.name.clone(),
+        target => format!("{} {target}", words.name),
+    }
+}
+
+/// Time since the beginning of an attempt, such as `since 3 s`; scripts keep it up to date.
+pub(super) fn since(at_ms: u64) -> String {
+    let ms = Machine.now_ms().saturating_sub(at_ms).max(SECOND_MS);
+    format!("since {}", text::duration(ms))
+}
+
+/// The time of day in UTC, such as `07:03:00.123`.
+fn clock(ms: u64) -> String {
+    let moment = delivery::time::moment::rfc3339(ms);
+    let time = moment.split('T').nth(1).unwrap_or_default();
+    let (seconds, _) = time.split_at_checked(8).unwrap_or((time, ""));
+    format!("{seconds}.{:03}", ms % 1_000)
+}
+
+/// The initial content of the page.
+struct Shown {
+    under_way: Vec<StepJson>,
+    rows: Vec<StepJson>,
+    /// Number of further attempts under way.
+    unlisted: usize,
+    last: u64,
+    dropped: (u64, u64),
+}
+
+impl Shown {
+    fn of(live: &Live, feed: &Feed, wanted: &Wanted) -> Self {
+        let json = |step: &Arc<Step>| StepJson::of(live, feed, step);
+        let under_way: Vec<StepJson> =
+            feed.under_way().rev().take(UNDER_WAY_SHOWN).map(json).collect();
+        let mut rows: Vec<StepJson> = Vec::new();
+        for step in feed.steps_after(0).rev().map(json).filter(|step| wanted.has(step)) {
+            let is_taken_in = rows.last_mut().is_some_and(|row| row.take_in(&step));
+            if !is_taken_in && rows.len() == ROWS_MAX {
+                break;
+            }
+            if !is_taken_in {
+                rows.push(step);
+            }
+        }
+        Self {
+            unlisted: feed.under_way().len() - under_way.len(),
+            under_way: under_way.into_iter().filter(|step| wanted.has(step)).collect(),
+            rows,
+            last: feed.last_step(),
+            dropped: feed.dropped(),
+        }
+    }
+}
+
+pub(in crate::console) async fn answer(
+    State(console): State<SharedConsole>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
+    let live = console.live()?;
+    let wanted = Wanted::read(&query.unwrap_or_default());
+    let shown = live.read(|feed| Shown::of(live, feed, &wanted));
+    let reading = console.sources.last();
+    let subscriptions = reading.reading.catalogue.subscriptions().map(|it| it.name.to_string());
+    let subscriptions: Vec<String> = subscriptions.take(SUBSCRIPTIONS_MAX).collect();
+    let main = html! {
+        div .head {
+            div {
+                h1 { "Live" }
+                p .sub { "Every event and every attempt, newest first. " (kept(shown.dropped)) }
+            }
+            div .buttons {
+                button #pause type="button" aria-pressed="false" hidden { "Pause" }
+                a .button.primary href="/publish" { "Publish an event" }
+            }
+        }
+        (filter(&wanted, &subscriptions))
+        (steps(live, &shown))
+    };
+    Ok(console.page("Live", Section::Live, main))
+}
+
+fn steps(live: &Live, shown: &Shown) -> Markup {
+    let Shown { under_way, rows, unlisted, last, .. } = shown;
+    html! { section aria-labelledby="steps" {
+        h2 #steps .unseen { "Steps" }
+        p #lost .notice hidden {}
+        p #empty .panel hidden[!rows.is_empty() || !under_way.is_empty()] {
+            "Nothing yet. Publish an event here, with " code { "lastmile publish" } ", or by "
+            code { "POST " (live.ingress) "/topics/{namespace}/{topic}" } "."
+        }
+        p #unlisted .hint hidden[*unlisted == 0] {
+            span { (text::grouped(*unlisted as u64)) } " more attempts are under way."
+        }
+        table #live .cards data-last=(live.run.id(*last)) data-max=(ROWS_MAX) {
+            thead { tr {
+                th scope="col" { "Time" } th scope="col" { "Event" }
+                th scope="col" { "Subscription" } th scope="col" { "What" }
+                th scope="col" { "Outcome" } th .number scope="col" { "Took" }
+                th scope="col" { "Next" }
+            } }
+            tbody #under-way { @for step in under_way { (row(step)) } }
+            tbody { @for step in rows { (row(step)) } }
+        }
+        template #row { (row(&StepJson::default())) }
+    } }
+}
+
+/// Subscriptions in the filter at most.
+const SUBSCRIPTIONS_MAX: usize = 500;
+
+fn kept((steps, events): (u64, u64)) -> String {
+    if steps == 0 && events == 0 {
+        return String::new();
+    }
+    format!(
+        "The last {} steps and {} events are kept; {} older steps and {} older events were dropped.",
+        text::grouped(STEPS_MAX as u64),
+        text::grouped(EVENTS_MAX as u64),
+        text::grouped(steps),
+        text::grouped(events),
+    )
+}
+
+fn filter(wanted: &Wanted, subscriptions: &[String]) -> Markup {
+    html! {
+        form #filter .panel.fields method="get" action="/live" role="search" aria-label="Filter" {
+            div .field {
+                label for="text" { "Text" }
+                input #text name="text" type="search" value=(wanted.text) placeholder="an id, a type, an outcome" autocomplete="off";
+            }
+            div .field {
+                label for="subscription" { "Subscription" }
+                select #subscription name="subscription" {
+                    option value="" { "all" }
+                    @for name in subscriptions {
+                        option value=(name) selected[*name == wanted.name] { (text::line(name)) }
+                    }
+                }
+            }
+            div .field {
+                label for="outcome" { "What happened" }
+                select #outcome name="outcome" {
+                    option value="" { "all" }
+                    @for (value, name) in GROUPS {
+                        option value=(value) selected[value == wanted.group] { (name) }
+                    }
+                }
+            }
+            noscript { div .field { button type="submit" { "Filter" } } }
+        }
+    }
+}
+
+/// A row of the table. Scripts fill a copy of it by the classes of its parts.
+fn row(step: &StepJson) -> Markup {
+    html! {
+        tr data-number=(step.number) data-delivery=(step.delivery) data-name=(step.name)
+            data-group=(step.group) data-fold=(step.fold) data-repeats=(step.repeats) data-folded=(step.folded) {
+            td .time data-label="Time" { (step.time) }
+            td .first data-label="Event" { div {
+                a .id href=[step.event.as_ref().map(|event| format!("/events/{event}"))] {
+                    (if step.id.is_empty() && step.event.is_some() { "event" } else { &step.id })
+                }
+                " " span .kind.type { (step.kind) }
+            } }
+            td .whose data-label="Subscription" { div {
+                span .name { (step.name) } " " span .kind.destination { (step.destination) }
+            } }
+            td .what data-label="What" { (step.what) }
+            td data-label="Outcome" { div {
+                span class={ "outcome " (step.class) } { b { (step.outcome) } }
+                " " b .repeats { @if step.repeats > 1 { "× " (step.repeats) } }
+                " " span .kind.detail data-since=[step.since] { (step.detail) }
+            } }
+            td .number.took data-label="Took" { (step.took) }
+            td .next data-label="Next" { div {
+                span .due data-due=[step.due] { (step.next) }
+                " " a .letter href=[step.letter.as_ref()] hidden[step.letter.is_none()] { "Dead letter" }
+            } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_asks_for_text_subscription_and_outcome() {
+        let step = StepJson {
+            id: "Order-7".to_owned(),
+            name: "n/t/s".to_owned(),
+            group: "failed",
+            outcome: "503 Service Unavailable".to_owned(),
+            ..StepJson::default()
+        };
+        for (query, is_wanted) in [
+            ("", true),
+            ("text=ORDER", true),
+            ("text=503+service", true),
+            ("text=order-8", false),
+            ("subscription=n%2Ft%2Fs&outcome=failed", true),
+            ("subscription=n%2Ft", false),
+            ("outcome=delivered", false),
+        ] {
+            assert_eq!(Wanted::read(query).has(&step), is_wanted, "{query}");
+        }
+    }
+
+    #[test]
+    fn times_are_shown_to_the_millisecond() {
+        assert_eq!(clock(1_795_158_180_123), "07:03:00.123");
+    }
+}

@@ -1,0 +1,180 @@
+//! Previews the request that each subscription of a topic would receive for an event.
+//!
+//! The preview matches events and builds requests with the code of dispatch. It sends nothing and shows no credential.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::aws_identity::Identity;
+use adapters::machine::Machine;
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::Element;
+use delivery::ports::Clock as _;
+use delivery::request::{self, AttemptContext};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use maud::{Markup, html};
+
+use super::event::{body_of, headers};
+use crate::console::shell::markup::{line, word};
+use crate::environment::Allowed;
+use crate::event_report::{
+    EventReport, OnwardReport, PartReport, SubscriptionReport, elements, report,
+};
+use crate::from_here::FromHere;
+use crate::shown_exchange::ShownExchange;
+
+/// Events in a preview at most, and subscriptions of each event at most.
+const SHOWN_MAX: usize = 20;
+
+/// An event, and the request for each subscription that gets it.
+pub(super) struct Preview {
+    report: EventReport,
+    /// In the order of the report's subscriptions; `None` if a subscription does not get the event.
+    requests: Vec<Option<Result<ShownExchange, String>>>,
+}
+
+/// Previews the events in this text for all subscriptions of a topic. Reads secrets from the variables in `allowed` only.
+///
+/// # Errors
+/// When this machine cannot build requests.
+pub(super) async fn preview(
+    catalogue: &Catalogue,
+    topic: &TopicName,
+    text: &str,
+    allowed: &Allowed,
+) -> anyhow::Result<Vec<Preview>> {
+    let from_here = FromHere::as_dev(
+        allowed.clone(),
+        Identity::of_person(|_| false),
+        &catalogue.settings().secrets,
+    )?;
+    let text: Arc<str> = text.into();
+    let of_topic: Vec<&Arc<Subscription>> = match catalogue.topic_subscriptions(topic) {
+        Some(of_topic) => of_topic.subscriptions().collect(),
+        None => Vec::new(),
+    };
+    let names: BTreeSet<&SubscriptionName> = of_topic.iter().map(|it| &it.name).collect();
+    let now_ms = Machine.now_ms();
+    let mut previews = Vec::new();
+    for (index, element) in
+        elements(catalogue, topic, &text).into_iter().take(SHOWN_MAX).enumerate()
+    {
+        let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
+        // Those that get the event are seen even where there are many others.
+        report.subscriptions.sort_by_key(|of| !of.matches);
+        let mut requests = Vec::new();
+        for of in report.subscriptions.iter().take(SHOWN_MAX) {
+            let name = of.subscription.parse().ok();
+            let subscription = name.and_then(|name| catalogue.subscription(&name));
+            requests.push(match (subscription, &element) {
+                (Some(subscription), Element::Event(event)) if of.matches => {
+                    let origin = Origin { message: "preview".to_owned(), index: 0 };
+                    let delivery =
+                        Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
+                    Some(request(subscription, &delivery, &from_here).await)
+                }
+                _ => None,
+            });
+        }
+        previews.push(Preview { report, requests });
+    }
+    Ok(previews)
+}
+
+async fn request(
+    subscription: &Subscription,
+    delivery: &Delivery,
+    from_here: &FromHere,
+) -> Result<ShownExchange, String> {
+    let destination = &subscription.destination;
+    let keyring = from_here.keyring_without_token(destination).await;
+    let keyring = keyring.map_err(|problem| problem.to_string())?;
+    let timeout_ms = destination.response_timeout_ms;
+    let context = AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms };
+    let request = request::compose(subscription, &[delivery], context);
+    let request = request.map_err(|problem| problem.to_string())?;
+    let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
+    Ok(ShownExchange::of(&request, &nothing, Some(subscription)))
+}
+
+impl Preview {
+    /// The preview as part of the page.
+    pub(super) fn markup(&self) -> Markup {
+        let report = &self.report;
+        let count = report.subscriptions.iter().filter(|of| of.matches).count();
+        let id = report.id.as_deref().unwrap_or("without an id");
+        html! { section .panel {
+            h2 { "Preview: event " (line(id)) }
+            @if let Some(problem) = &report.problem {
+                p .invalid { "It is no event of " (line(&report.topic)) ", so it becomes a dead letter: " (line(problem)) }
+            } @else {
+                p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " get it. Nothing was sent." }
+                @for of in &report.onward { (onward(of)) }
+                @if let Some(more) = report.subscriptions.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+                    p .hint { (more) " more subscriptions are not shown." }
+                }
+                @for (of, request) in report.subscriptions.iter().zip(&self.requests) { (subscription(of, request.as_ref())) }
+            }
+        } }
+    }
+}
+
+/// The subscriptions of a topic that the event goes on to.
+pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
+    let count = of.subscriptions.iter().filter(|of| of.matches).count();
+    html! { p {
+        "It goes on to " (line(&of.topic)) ": "
+        @match &of.problem {
+            Some(problem) => { "it becomes a dead letter there, " (line(problem)) },
+            None => { (count) " of " (of.subscriptions.len()) " subscriptions get it" },
+        }
+    } }
+}
+
+fn subscription(
+    of: &SubscriptionReport,
+    request: Option<&Result<ShownExchange, String>>,
+) -> Markup {
+    html! { section {
+        h3 { (word(&of.subscription)) " " (verdict(of)) }
+        @match request {
+            None => (filter(&of.filter)),
+            Some(Err(problem)) => p .notice { "There is no request: " (line(problem)) },
+            Some(Ok(exchange)) => {
+                p .mono.said { (exchange.method) " " (word(&exchange.url)) }
+                (headers(&exchange.headers))
+                (body_of(&exchange.body, &format!("The body of the request to {}", of.subscription)))
+            }
+        }
+    } }
+}
+
+/// Shows whether a subscription gets the event.
+pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
+    html! { @match (of.matches, of.expired, of.paused) {
+        (_, true, _) => b .state { "expired" },
+        (true, _, true) => b .state.open { "gets it, but is paused: it becomes a dead letter" },
+        (true, _, false) => b .state.good { "gets it" },
+        (false, _, _) => b .state { "does not get it" },
+    } }
+}
+
+/// The conditions of a filter, each with the value of the event.
+pub(in crate::console) fn filter(part: &PartReport) -> Markup {
+    html! { ul .conditions { (condition(part)) } }
+}
+
+fn condition(part: &PartReport) -> Markup {
+    html! { li {
+        span class=(if part.matches { "state good" } else { "state bad" }) { (if part.matches { "yes" } else { "no" }) }
+        " " code { (line(&part.condition)) }
+        @for found in &part.found {
+            " " span .kind { (line(&found.name)) " is " (line(found.value.as_deref().unwrap_or("not there"))) }
+        }
+        @if let Some(problem) = &part.problem { " " span .invalid { (line(problem)) } }
+        @if !part.parts.is_empty() { ul { @for part in &part.parts { (condition(part)) } } }
+    } }
+}

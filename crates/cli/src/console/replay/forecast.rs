@@ -1,0 +1,134 @@
+//! The forecast of a replay: number of dead letters, rate, duration, price, and unhealthy destinations.
+
+use std::collections::BTreeMap;
+
+use deadletters::Rate;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::time::duration::SECOND_MS;
+use maud::{Markup, html};
+
+use crate::console::destinations::Seen;
+use crate::console::shell::markup::line;
+use crate::cost::pause::{DELIVERIES, REPLAY_DOLLARS};
+use crate::replay_rate::RateUsed;
+use crate::text;
+
+/// Warnings on a page at most.
+const WARNINGS_MAX: usize = 3;
+
+/// The forecast of a replay to the subscriptions of dead letters.
+pub(in crate::console) struct Forecast {
+    letters: u64,
+    rate: RateUsed,
+    /// False if the state of a destination is not known here.
+    is_known: bool,
+    /// Unhealthy destinations: address, and the known conditions.
+    warnings: Vec<(String, String)>,
+}
+
+impl Forecast {
+    /// Forecasts a replay of this number of dead letters for each subscription. `given` is the rate that a person chose, if any.
+    pub(in crate::console) fn of(
+        counts: &BTreeMap<String, u64>,
+        catalogue: &Catalogue,
+        seen: &Seen,
+        given: Option<Rate>,
+    ) -> Self {
+        let rate = RateUsed::of_destinations(catalogue, counts);
+        let rate = given.map_or(rate, RateUsed::given);
+        let mut warnings: BTreeMap<String, String> = BTreeMap::new();
+        let is_known = counts.keys().all(|name| seen.of_subscription(name).is_some());
+        for name in counts.keys() {
+            let Some(it) = seen.of_subscription(name) else { continue };
+            let conditions = it.conditions.iter().map(|(name, why)| format!("{name} {why}"));
+            let mut known: Vec<String> = conditions.collect();
+            match it.failed_in_a_row {
+                // Probation forgets attempts, the figures of the time range do not.
+                0 if seen.traffic(it).and_then(|of| of.success_percent()) == Some(0) => {
+                    known.push("every recent attempt failed".to_owned());
+                }
+                0 => {}
+                1 => known.push("its last known attempt failed".to_owned()),
+                failed => known.push(format!("its last {failed} known attempts failed")),
+            }
+            if !known.is_empty() {
+                warnings.insert(it.address.clone(), known.join("; "));
+            }
+        }
+        Self {
+            letters: counts.values().sum(),
+            rate,
+            is_known,
+            warnings: warnings.into_iter().collect(),
+        }
+    }
+
+    /// The rate that the replay would have.
+    pub(in crate::console) fn rate(&self) -> Rate {
+        self.rate.rate
+    }
+
+    /// The forecast in one line: `905 dead letters at 50/s, about 18 s, less than a cent`.
+    pub(in crate::console) fn short(&self) -> String {
+        let letters = text::grouped(self.letters);
+        format!("{letters} at {}, {}, {}", self.rate.rate, self.takes(), price(self.letters))
+    }
+
+    fn takes(&self) -> String {
+        match self.rate.rate.takes_ms(self.letters) {
+            0..SECOND_MS => "less than a second".to_owned(),
+            ms => format!("about {}", text::duration(ms)),
+        }
+    }
+
+    /// The forecast and its warnings, for the page of a replay.
+    pub(in crate::console) fn markup(&self) -> Markup {
+        html! {
+            p .forecast {
+                "Sending takes " b { (self.takes()) }
+                " (" (line(&self.rate.to_string())) ") and costs " b { (price(self.letters)) } " on AWS."
+            }
+            @if self.is_known && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
+            @if !self.is_known { p .hint { "The state of some of their destinations is not known here." } }
+            (self.warnings())
+        }
+    }
+
+    /// Warnings about unhealthy destinations.
+    pub(in crate::console) fn warnings(&self) -> Markup {
+        html! { @for (address, known) in self.warnings.iter().take(WARNINGS_MAX) {
+            p .notice {
+                (line(address)) " is not healthy: " (line(known))
+                ". A delivery that fails again is retried by its policy, and may become a dead letter again."
+            }
+        } }
+    }
+
+    /// True if a destination is known to fail.
+    pub(in crate::console) fn is_risky(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+}
+
+/// The price of a replay on AWS, rounded up to a cent.
+fn price(letters: u64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a million")]
+    let million = DELIVERIES as u64;
+    match (letters * REPLAY_DOLLARS * 100).div_ceil(million) {
+        0 | 1 => "less than a cent".to_owned(),
+        cents => format!("about ${}.{:02}", cents / 100, cents % 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_rounded_up_to_a_cent() {
+        assert_eq!(price(0), "less than a cent");
+        assert_eq!(price(3_000), "less than a cent");
+        assert_eq!(price(50_000), "about $0.15");
+        assert_eq!(price(1_000_000), "about $3.00");
+    }
+}

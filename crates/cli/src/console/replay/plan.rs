@@ -1,0 +1,444 @@
+//! The page that starts a replay: shows exactly what would be sent and where, then offers the button.
+
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use axum::body::Bytes;
+use axum::extract;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::Rate;
+use deadletters::dismissed::NOTE_MAX_CHARS;
+use deadletters::filter::Filter;
+use deadletters::ledger::is_job_name;
+use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
+use deadletters::replay::sender::ReplayTarget;
+use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
+use delivery::address::http_url;
+use delivery::ports::Clock as _;
+use maud::{Markup, html};
+
+use super::forecast::Forecast;
+use crate::advice::chain;
+use crate::console::access::Action;
+use crate::console::app::{Console, SharedConsole};
+use crate::console::destinations::Seen;
+use crate::console::letters::caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use crate::console::letters::filters::chips;
+use crate::console::letters::list::PICKED;
+use crate::console::letters::summary::Summary;
+use crate::console::shell::error::PageError;
+use crate::console::shell::guard::TOKEN;
+use crate::console::shell::layout::{PageLayout, Section, reading};
+use crate::console::shell::markup::{line, word};
+use crate::console::shell::query::{InvalidField, LIST, Query, href, pairs, value};
+use crate::destinations::stopped_at;
+use crate::shell;
+use crate::text;
+use crate::this_machine::user;
+use crate::unreadable_ledger::refusal;
+
+/// Form fields of this page, besides filters.
+const FIELDS: [&str; 9] =
+    ["to", "to_topic", "to_url", "rate", "note", "count", "job", PICKED, TOKEN];
+
+/// The form of this page, from a query or a body.
+struct ReplayForm {
+    query: Query,
+    filter: Filter,
+    /// The other fields, as entered.
+    fields: Vec<(String, String)>,
+    /// The target and the rate, or the invalid field.
+    target: Result<(ReplayTarget, Option<Rate>), InvalidField>,
+}
+
+impl ReplayForm {
+    fn read(form: &[u8]) -> Result<Self, PageError> {
+        let pairs = pairs(form);
+        let (query, filter) = Query::read(&pairs, &FIELDS)?;
+        if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
+            // Otherwise, picking nothing would replay everything.
+            let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
+            let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
+            return Err(error.with_link(query.at(LIST), "Back to the list"));
+        }
+        let target = read_target(&pairs);
+        let fields =
+            pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
+        Ok(Self { query, filter, fields, target })
+    }
+
+    fn field(&self, name: &str) -> &str {
+        value(&self.fields, name).unwrap_or_default()
+    }
+
+    /// The name of the job in the form, or a new name.
+    fn job(&self) -> Result<String, InvalidField> {
+        match self.field("job") {
+            "" => Ok(job_name(Machine.now_ms())),
+            job if is_job_name(job) => Ok(job.to_owned()),
+            job => {
+                let why = format!("\"{job}\" is not a valid job name");
+                Err(InvalidField::new("job", why))
+            }
+        }
+    }
+
+    /// A link to this page with the same values.
+    fn options(&self) -> String {
+        let target = match self.field("to") {
+            "topic" => Some(("to-topic", self.field("to_topic"))),
+            "url" => Some(("to-url", self.field("to_url"))),
+            _ => None,
+        };
+        let rate = Some(("rate", self.field("rate"))).filter(|(_, rate)| !rate.is_empty());
+        let options = target.into_iter().chain(rate);
+        options.map(|(name, value)| format!(" --{name} {}", shell::typed(value))).collect()
+    }
+
+    fn href(&self) -> String {
+        self.href_with(self.query.filters())
+    }
+
+    /// A link to this page for dead letters in every state.
+    fn href_of_any_state(&self) -> String {
+        let others = self.query.filters().filter(|(name, _)| *name != "state");
+        self.href_with(others.chain([("state", "all")]))
+    }
+
+    fn href_with<'a>(&'a self, filters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+        // Browsers keep URLs in their history, where the token does not belong. The page sets the other omitted fields again.
+        let is_kept = |name: &str| ![TOKEN, PICKED, "count", "job", "note"].contains(&name);
+        let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
+        href("/replay", filters.chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))
+    }
+}
+
+fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>), InvalidField> {
+    let target = match value(pairs, "to").unwrap_or("subscription") {
+        "subscription" => ReplayTarget::Subscription,
+        "topic" => {
+            let topic = value(pairs, "to_topic").unwrap_or_default();
+            ReplayTarget::Topic(topic.parse().map_err(|why| InvalidField::new("to_topic", why))?)
+        }
+        "url" => {
+            let text = value(pairs, "to_url").unwrap_or_default();
+            let url = http_url(text).map_err(|why| InvalidField::new("to_url", why))?;
+            ReplayTarget::Url(url)
+        }
+        other => {
+            let why = format!("\"{other}\" is not valid: expected subscription, topic or url");
+            return Err(InvalidField::new("to", why));
+        }
+    };
+    let rate = value(pairs, "rate").map(str::parse).transpose();
+    Ok((target, rate.map_err(|why| InvalidField::new("rate", why))?))
+}
+
+/// The page of a replay before it starts. Sends nothing.
+pub(in crate::console) async fn dry_run(
+    extract::State(console): extract::State<SharedConsole>,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    let form = ReplayForm::read(uri.query().unwrap_or_default().as_bytes())?;
+    let (query, filter) = (&form.query, &form.filter);
+    let state = console.caches.matching(query, filter, COUNT_MAX_AGE_MS, WaitMode::Briefly).await;
+    let cache = match state? {
+        CacheState::Ready(cache) => cache,
+        CacheState::Reading(requests) => return Ok(reading(&console, requests)),
+    };
+    let status = if form.target.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let counted = match &form.target {
+        Ok((target, rate)) => count(&console, &form, &cache, target, *rate).await,
+        Err(_) => html! {},
+    };
+    let main = html! {
+        p .crumbs { a href=(query.at(LIST)) { "Dead letters" } " / " span { "Replay" } }
+        h1 { "Replay" }
+        (chips(query))
+        (target_form(&console, &form))
+        (counted)
+    };
+    let command = Some(format!(
+        "deadletters replay{}{}{}",
+        console.options,
+        query.as_options(),
+        form.options()
+    ));
+    let page = PageLayout { command, ..PageLayout::new("Replay", Section::DeadLetters, main) };
+    Ok(page.respond(&console, status))
+}
+
+/// The form for the target and the rate.
+fn target_form(console: &Console, form: &ReplayForm) -> Markup {
+    let is_invalid = |name: &str| form.target.as_ref().is_err_and(|invalid| invalid.field == name);
+    let chosen = Some(form.field("to")).filter(|to| !to.is_empty()).unwrap_or("subscription");
+    let radio = |name: &str, label: &str, more: Markup| {
+        html! { div .choice {
+            label { input type="radio" name="to" value=(name) checked[chosen == name]; span { (label) } }
+            (more)
+        } }
+    };
+    let input = |name: &str, label: &str, hint: &str| {
+        html! {
+            input name=(name) value=(form.field(name)) placeholder=(hint) aria-label=(label)
+                autocomplete="off" spellcheck="false"
+                aria-invalid=[is_invalid(name).then_some("true")]
+                aria-describedby=[is_invalid(name).then_some("invalid")];
+        }
+    };
+    html! { form .panel.way action="/replay" method="get" {
+        fieldset {
+            legend { "Where to" }
+            (radio("subscription", "Each to its own subscription, and to no other", html! {
+                p .hint { "As a new delivery: " code { (line(&displayed_queue(console))) } }
+            }))
+            (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
+            (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
+        }
+        div .buttons {
+            label .inline { "At most " (input("rate", "The maximum rate, as in 50/s", "50/s, or empty")) }
+            button type="submit" { "Count again" }
+        }
+        @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
+        @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (line(&invalid.why)) } }
+    } }
+}
+
+/// The queue of a replay to the subscriptions, or the reason why there is none.
+fn displayed_queue(console: &Console) -> String {
+    match console.queues.for_target(&ReplayTarget::Subscription, None) {
+        Ok(queue) => console.queues.describe(&ReplayTarget::Subscription, queue.as_ref()),
+        Err(problem) => problem.to_string(),
+    }
+}
+
+/// A planned replay, and the numbers of dead letters that it leaves out.
+struct Planned {
+    plan: ReplayPlan,
+    /// Number of dead letters left out because of their state.
+    in_other_states: u64,
+    /// Number of dead letters left out because a person has stopped their subscription.
+    stopped: u64,
+    /// Steps that a person must take before these dead letters can be sent.
+    remedies: Vec<String>,
+}
+
+/// Plans a replay.
+///
+/// # Errors
+/// The reason why nothing would be sent. An unreadable ledger may record that some dead letters are no longer open. An unreadable
+/// deployment may have stopped subscriptions.
+async fn plan_of(
+    console: &Console,
+    form: &ReplayForm,
+    cache: &LetterCache,
+    target: &ReplayTarget,
+) -> Result<Planned, String> {
+    if let (Some(ledger), false) =
+        (cache.states.unreadable().first(), form.filter.is_of_any_state())
+    {
+        return Err(refusal(ledger));
+    }
+    let mut plan = ReplayPlan::default();
+    let matching = cache.matching(&form.filter);
+    matching.iter().for_each(|letter| plan.add(letter, target));
+    // A dead letter and its replay have the same event, so only the newer of the two is sent.
+    plan.leave_out_older(&cache.states);
+    let of_any_state = cache.matching(&form.filter.clone().of_any_state());
+    let in_other_states = (of_any_state.len() - matching.len()) as u64;
+    let mut planned = Planned { plan, in_other_states, stopped: 0, remedies: Vec::new() };
+    if let (Some(place), ReplayTarget::Subscription) = (&console.deployment, target) {
+        let set_aside = planned.plan.set_aside();
+        let names = set_aside.into_iter().filter_map(|name| name.parse().ok()).collect();
+        let stopped = stopped_at(place, &names).await.map_err(|error| chain(&error))?;
+        planned.stopped = planned.plan.leave_out_stopped(|name| stopped.contains_key(name));
+        planned.remedies = stopped.into_values().collect();
+    }
+    Ok(planned)
+}
+
+/// The reason why nothing would be sent, and a link that sends dead letters in every state.
+fn refused(form: &ReplayForm, why: &str) -> Markup {
+    html! { section .panel aria-labelledby="count" {
+        h2 #count { "Nothing would be sent" }
+        p .notice {
+            (line(why)) ". "
+            a href=(form.href_of_any_state()) { "Send them whether or not they were replayed" }
+        }
+    } }
+}
+
+/// The exact count, and the button that starts the replay.
+async fn count(
+    console: &Console,
+    form: &ReplayForm,
+    cache: &LetterCache,
+    target: &ReplayTarget,
+    rate: Option<Rate>,
+) -> Markup {
+    let planned = match plan_of(console, form, cache, target).await {
+        Ok(planned) => planned,
+        Err(why) => return refused(form, &why),
+    };
+    let Planned { plan, in_other_states: left_out, stopped, remedies } = &planned;
+    let (left_out, stopped) = (*left_out, *stopped);
+    let seen = Seen::read(console, None).await;
+    let sources = console.sources.read().await;
+    let causes = Summary::of(cache.matching(&form.filter), cache).causes;
+    let forecast = Forecast::of(&plan.subscriptions, &sources.reading.catalogue, &seen, rate);
+    let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
+    html! { section .panel aria-labelledby="count" {
+        h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
+        @if let [cause] = causes.as_slice() { p { "Cause: " (line(&cause.title)) } }
+        p .sub { (describe(target)) }
+        @if cache.is_truncated {
+            p .notice {
+                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: filter for fewer, or use "
+                code { "lastmile deadletters replay" } ", which has no such limit."
+            }
+        }
+        @if count > 0 {
+            (subscriptions(plan, &seen))
+        }
+        @if count > 0 && *target == ReplayTarget::Subscription { (forecast.markup()) }
+        @if stopped > 0 {
+            p .notice { "Left out: " (text::dead_letters(stopped)) " of subscriptions that are stopped:" }
+            ul { @for remedy in remedies { li { (line(remedy)) } } }
+        }
+        @if left_out > 0 {
+            p .notice {
+                "Left out: " (text::dead_letters(left_out)) " in another state. "
+                a href=(form.href_of_any_state()) { "Include them" }
+            }
+        }
+        @if sent > 0 {
+            p .notice {
+                (text::grouped(sent)) " of them were replayed before; their receivers may get them twice. "
+                a href="/jobs" { "Show all replays" }
+            }
+        }
+        @for (name, count) in &plan.without_subscription {
+            p .notice {
+                (text::dead_letters(*count)) " of " (word(name))
+                " are skipped: that is not a subscription. They can be sent to a topic or a URL."
+            }
+        }
+        @if plan.malformed_replies > 0 {
+            p .notice {
+                (text::dead_letters(plan.malformed_replies))
+                " are skipped: they are a subscriber's answers that are no events. They can be sent to a URL."
+            }
+        }
+        @if count > 0 && !cache.is_truncated { (button(console, form, count, forecast.rate())) }
+    } }
+}
+
+/// The subscriptions with their dead letters, and the health of the destination that gets them.
+fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
+    html! {
+        table .plain {
+            thead { tr {
+                th scope="col" { "Subscription" } th .number scope="col" { "Count" }
+                th scope="col" { "Destination now" }
+            } }
+            tbody {
+                @for (name, count) in &plan.subscriptions {
+                    tr {
+                        td { (word(name)) } td .number { (text::grouped(*count)) }
+                        td { @if let Some(it) = seen.of_subscription(name) {
+                            (word(&it.address)) " " (seen.health(it))
+                        } @else { span .none { "not known" } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn describe(target: &ReplayTarget) -> Markup {
+    html! { @match target {
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription: to the party that failed.",
+        ReplayTarget::Topic(topic) => {
+            "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
+        },
+        ReplayTarget::Url(_) => { "By POST to " b { (word(&target.shown())) } ". No subscription is used." },
+    } }
+}
+
+fn button(console: &Console, form: &ReplayForm, count: u64, rate: Rate) -> Markup {
+    html! { form .buttons action="/replay" method="post" {
+        (console.token.field())
+        input type="hidden" name="count" value=(count);
+        // The name is chosen before the start, so that a form that is sent twice starts only one job.
+        input type="hidden" name="job" value=(job_name(Machine.now_ms()));
+        @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
+        @for name in ["to", "to_topic", "to_url"] {
+            input type="hidden" name=(name) value=(form.field(name));
+        }
+        input type="hidden" name="rate" value=(rate);
+        label .inline { "Note " input name="note" placeholder="for the list of replays" maxlength=(NOTE_MAX_CHARS) autocomplete="off"; }
+        (console.access.submit(Action::Replay, true, &html! {
+            "Send " (text::dead_letters(count)) ", at most " (rate)
+        }))
+        a .button href=(form.query.at(LIST)) { "Cancel" }
+    } }
+}
+
+/// Starts the job for the dead letters that the form counted.
+pub(in crate::console) async fn start(
+    extract::State(console): extract::State<SharedConsole>,
+    body: Bytes,
+) -> Result<Response, PageError> {
+    let form = ReplayForm::read(&body)?;
+    let back = form.href();
+    let with_link = |error: PageError| error.with_link(back.clone(), "Back to the replay");
+    let invalid = |field: InvalidField| with_link(field.into());
+    let (target, rate) = form.target.clone().map_err(invalid)?;
+    let job = form.job().map_err(invalid)?;
+    let started = Redirect::to(&format!("/jobs/{job}")).into_response();
+    let _one_at_a_time = console.jobs.starting.lock().await;
+    if console.jobs.knows(&job) {
+        return Ok(started);
+    }
+    // Bypasses the cache: the job sends exactly the dead letters that were counted, or nothing.
+    let state = console.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
+    let CacheState::Ready(cache) = state? else {
+        return Err(with_link(PageError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Not read yet",
+            "The container is being read.",
+        )));
+    };
+    let refused =
+        |why: String| with_link(PageError::new(StatusCode::CONFLICT, "Nothing was sent", why));
+    let Planned { plan, .. } = plan_of(&console, &form, &cache, &target).await.map_err(refused)?;
+    if form.field("count") != plan.len().to_string() || cache.is_truncated {
+        let count = text::dead_letters(plan.len() as u64);
+        let why = format!("It would be {count} now. Nothing was sent; check the new count.");
+        let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
+        return Err(with_link(error));
+    }
+    let note = Some(form.field("note").to_owned()).filter(|note| !note.is_empty());
+    let result = run(&console, job, (&target, rate), plan, note).await;
+    result.map_err(|error| with_link(PageError::not_sent(&error)))?;
+    Ok(started)
+}
+
+async fn run(
+    console: &Console,
+    job: String,
+    (target, rate): (&ReplayTarget, Option<Rate>),
+    plan: ReplayPlan,
+    note: Option<String>,
+) -> anyhow::Result<()> {
+    let (sender, queue) = console.queues.sender(target, None).await?;
+    let container = &console.letters.container;
+    let results =
+        console.queues.records_results(target, queue.as_ref(), container, plan.any_key()).await;
+    let queue = queue.map(String::from);
+    let target = target.clone();
+    let new = NewJob { job, target, queue, results, rate, by: user(), note };
+    let job = ReplayJob::start(&console.letters, new, plan).await?;
+    console.jobs.run(job, sender, RunOptions::default(), Arc::clone(&console.caches))
+}

@@ -1,0 +1,238 @@
+//! The layout of every page around its content.
+
+use adapters::machine::Machine;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
+use maud::{DOCTYPE, Markup, html};
+
+use super::super::app::Console;
+use super::markup::line;
+use crate::text;
+
+/// Added to the wait before an update: at the exact end of the period, the cached data has not expired yet.
+const UPDATE_MARGIN_MS: u64 = 200;
+/// Shortest wait before an update.
+const UPDATE_MIN_MS: u64 = 2 * SECOND_MS;
+
+/// The entry of the navigation that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::console) enum Section {
+    Home,
+    DeadLetters,
+    Destinations,
+    Subscriptions,
+    Replays,
+    Live,
+    Publish,
+}
+
+impl Section {
+    const ALL: [Self; 7] = [
+        Self::Home,
+        Self::DeadLetters,
+        Self::Destinations,
+        Self::Subscriptions,
+        Self::Replays,
+        Self::Live,
+        Self::Publish,
+    ];
+
+    /// The path and the label.
+    const fn entry(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Home => ("/", "Home"),
+            Self::DeadLetters => ("/letters", "Dead letters"),
+            Self::Destinations => ("/destinations", "Destinations"),
+            Self::Subscriptions => ("/subscriptions", "Subscriptions"),
+            Self::Replays => ("/jobs", "Replays"),
+            Self::Live => ("/live", "Live"),
+            Self::Publish => ("/publish", "Publish"),
+        }
+    }
+
+    /// True if only the console of `lastmile dev` has this page.
+    const fn is_live(self) -> bool {
+        matches!(self, Self::Live | Self::Publish)
+    }
+}
+
+/// The content of a page, and the settings of its layout.
+pub(in crate::console) struct PageLayout {
+    pub(in crate::console) title: String,
+    pub(in crate::console) section: Section,
+    pub(in crate::console) main: Markup,
+    /// The equivalent command, without the name of the program.
+    pub(in crate::console) command: Option<String>,
+    /// Wait before the page is refreshed, while something is under way.
+    pub(in crate::console) refresh_ms: Option<u64>,
+    /// Progress for screen readers; announced when it changes.
+    pub(in crate::console) status: &'static str,
+    /// Number of results for screen readers; announced when it changes.
+    pub(in crate::console) announcement: String,
+    /// Time of the next update by scripts. Without scripts, nothing moves while a person reads.
+    pub(in crate::console) updates: Option<UpdateSchedule>,
+}
+
+/// The time of the last reading, and the interval between readings.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::console) struct UpdateSchedule {
+    pub(in crate::console) read_ms: u64,
+    pub(in crate::console) period_ms: u64,
+}
+
+impl UpdateSchedule {
+    /// Milliseconds until the next update: at the end of the period, but at least [`UPDATE_MIN_MS`].
+    fn next_ms(self, now_ms: u64) -> u64 {
+        let left_ms = self.read_ms.saturating_add(self.period_ms).saturating_sub(now_ms);
+        // At the exact end of the period, a request would still get the old data.
+        left_ms.saturating_add(UPDATE_MARGIN_MS).max(UPDATE_MIN_MS)
+    }
+}
+
+impl PageLayout {
+    pub(in crate::console) fn new(
+        title: impl Into<String>,
+        section: Section,
+        main: Markup,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            section,
+            main,
+            command: None,
+            refresh_ms: None,
+            status: "",
+            announcement: String::new(),
+            updates: None,
+        }
+    }
+
+    /// Renders the whole document.
+    pub(in crate::console) fn respond(self, console: &Console, status: StatusCode) -> Response {
+        let update_ms = self.updates.map(|updates| updates.next_ms(Machine.now_ms()));
+        let announced = if self.status.is_empty() { &self.announcement } else { self.status };
+        let document = html! {
+            (DOCTYPE)
+            html lang="en" {
+                (head(console, &self.title, self.refresh_ms))
+                body {
+                    a .skip href="#main" { "Skip to the content" }
+                    (top(console, self.section))
+                    main #main tabindex="-1" data-refresh-ms=[self.refresh_ms.or(update_ms)]
+                        data-period-ms=[self.updates.map(|updates| updates.period_ms)] data-status=(announced) {
+                        (problems(console))
+                        (self.main)
+                    }
+                    p #announced .unseen role="status" {}
+                    (footer(console, self.command.as_deref()))
+                    (keys())
+                }
+            }
+        };
+        let kind = [(CONTENT_TYPE, "text/html; charset=utf-8")];
+        (status, kind, document.into_string()).into_response()
+    }
+}
+
+fn head(console: &Console, title: &str, refresh_ms: Option<u64>) -> Markup {
+    html! { head {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        title { (line(title)) " · lastmile" }
+        link rel="icon" href="/icon.svg" type="image/svg+xml";
+        link rel="stylesheet" href="/style.css";
+        script src="/page.js" defer {}
+        @if console.live.is_some() { script src="/live.js" defer {} }
+        // With scripts, page.js refreshes the page and keeps focus and scroll position.
+        @if let Some(refresh_ms) = refresh_ms {
+            noscript { meta http-equiv="refresh" content=(refresh_ms.div_ceil(1_000)); }
+        }
+    } }
+}
+
+fn top(console: &Console, section: Section) -> Markup {
+    let is_there = |of: &Section| console.live.is_some() || !of.is_live();
+    html! { header .top {
+        a .brand href="/" { (logo()) span { "lastmile" } }
+        nav aria-label="Pages" {
+            @for (of, (href, text)) in Section::ALL.into_iter().filter(is_there).map(|of| (of, of.entry())) {
+                a href=(href) aria-current=[(of == section).then_some("page")] { (text) }
+            }
+        }
+        span .container title="What this console shows" { (line(&console.name)) }
+    } }
+}
+
+/// Notices about errors in the subscriptions and about a restart of `lastmile dev`. Scripts keep both up to date.
+fn problems(console: &Console) -> Markup {
+    let problem = console.sources.problem();
+    html! { @if let Some(live) = &console.live {
+        p #restarted .notice role="status" data-run=(live.run.as_str()) hidden {}
+        p #problem .invalid role="status" hidden[problem.is_none()] {
+            span { (problem.unwrap_or_default()) } " "
+            a href="/subscriptions" { "Show them" }
+        }
+    } }
+}
+
+fn footer(console: &Console, command: Option<&str>) -> Markup {
+    html! { footer {
+        @if let Some(command) = command {
+            p .command { "The same in a terminal: " code { "lastmile " (line(command)) } }
+        }
+        "Times are " span data-zone { "UTC" } ". "
+        button .link type="button" data-script data-switch-zone hidden { "Show local times" } " "
+        span { (text::counted(console.letters.container.requests(), "storage request")) " so far." }
+        " " button .link type="button" data-script data-show-keys hidden { "Keys (?)" }
+    } }
+}
+
+/// The page during the first reading of a container, with the number of storage requests so far.
+pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response {
+    let main = html! { section .message {
+        h1 { "Reading the dead letters" }
+        p {
+            (text::counted(requests, "storage request"))
+            " so far. This page refreshes itself; nothing is read twice."
+        }
+        progress aria-label="Reading" {}
+    } };
+    let page = PageLayout::new("Reading", Section::DeadLetters, main);
+    let page =
+        PageLayout { refresh_ms: Some(SECOND_MS), status: "Reading the dead letters", ..page };
+    page.respond(console, StatusCode::OK)
+}
+
+/// The keys that page.js handles. The key `?` opens the list.
+fn keys() -> Markup {
+    let keys = [
+        ("/", "to the search box"),
+        ("j k", "the next and the previous dead letter"),
+        ("Enter", "opens it"),
+        ("x", "picks it for a replay"),
+        ("u", "back to the list"),
+        ("?", "shows this"),
+    ];
+    html! { dialog #keys aria-labelledby="keys-title" {
+        h2 #keys-title { "Keys" }
+        dl { @for (key, what) in keys { div {
+            dt { @for key in key.split(' ') { kbd { (key) } " " } }
+            dd { (what) }
+        } } }
+        label .inline { input type="checkbox" data-use-keys checked; " Use single keys" }
+        div .buttons { button type="button" data-close-keys { "Close" } }
+    } }
+}
+
+/// The logo of the program: an envelope.
+fn logo() -> Markup {
+    html! {
+        svg .logo viewBox="0 0 24 24" aria-hidden="true" focusable="false" {
+            path d="M3 6.5h18v11H3z M3 7l9 6.5L21 7" {}
+        }
+    }
+}

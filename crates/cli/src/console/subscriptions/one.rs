@@ -1,0 +1,135 @@
+//! The page of one subscription: its destination, its policy, what holds back its deliveries, and a test of its filter.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use delivery::ports::Clock as _;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::policy::settings;
+use maud::{Markup, html};
+
+use crate::console::app::SharedConsole;
+use crate::console::destinations::Seen;
+use crate::console::live::preview::{filter, onward, verdict};
+use crate::console::shell::error::PageError;
+use crate::console::shell::layout::{PageLayout, Section};
+use crate::console::shell::markup::{line, word};
+use crate::console::shell::query::{href, pairs, value};
+use crate::event_report::{elements, report};
+
+/// Events that are explained at once at most.
+const EVENTS_MAX: usize = 10;
+/// Characters of an event at most, so that it fits into a URL.
+const EVENT_MAX_CHARS: usize = 6_000;
+
+pub(in crate::console) async fn one(
+    State(console): State<SharedConsole>,
+    Path((namespace, topic, name)): Path<(String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
+    let name = SubscriptionName { topic: TopicName { namespace, topic }, name };
+    let last = console.sources.read().await;
+    let catalogue = &last.reading.catalogue;
+    let Some(subscription) = catalogue.subscription(&name) else {
+        if let Some(problem) = &last.problem {
+            let title = "The subscriptions cannot be read";
+            return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
+        }
+        let why = format!("There is no subscription {name}. It may have been removed.");
+        let error = PageError::new(StatusCode::NOT_FOUND, "No such subscription", why);
+        return Err(error.with_link("/subscriptions".to_owned(), "All subscriptions"));
+    };
+    let seen = Seen::read(&console, None).await;
+    let pairs = pairs(query.unwrap_or_default().as_bytes());
+    let event = value(&pairs, "event").unwrap_or_default();
+    let main = html! {
+        p .crumbs { a href="/subscriptions" { "Subscriptions" } " / " span { (word(&name.to_string())) } }
+        div .head { div {
+            h1 { (word(&name.to_string())) }
+            p .sub { "to " (word(&subscription.destination.display())) }
+        } }
+        (gates(subscription, &seen))
+        div .story {
+            div { (who_gets(catalogue, subscription, event)) }
+            div { (policy(subscription)) (elsewhere(&name)) }
+        }
+    };
+    let command = console.stack.as_ref().map(|_| format!("explain{} {name}", console.options));
+    let page = PageLayout::new(name.to_string(), Section::Subscriptions, main);
+    Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
+}
+
+/// Shows what holds back deliveries now.
+fn gates(subscription: &Subscription, seen: &Seen) -> Markup {
+    let destination = seen.of_subscription(&subscription.name.to_string());
+    html! { section .panel aria-labelledby="gates" {
+        h2 #gates { "What happens to its next delivery" }
+        @if subscription.paused {
+            p .notice { "The subscription is paused: each event becomes a dead letter at once, to be replayed later." }
+        }
+        @match destination {
+            None => p .none { "The state of its destination is not known here." },
+            Some(it) => {
+                p { (line(&it.next)) }
+                @for (name, why) in &it.conditions { p { b .state.bad { (line(name)) } " " (line(why)) } }
+                @for limit in &it.limits { p { "Limit: " (line(limit)) } }
+                p { a href={ "/destinations/" (it.key) } { "Its destination" } }
+            }
+        }
+    } }
+}
+
+fn policy(subscription: &Subscription) -> Markup {
+    html! { section aria-labelledby="policy" {
+        h2 #policy { "Policy" }
+        dl .facts.settings { @for setting in settings(subscription) {
+            div { dt { (line(&setting.field)) } dd { (line(&setting.text)) } }
+        } }
+    } }
+}
+
+/// Shows whether the subscription gets an event, as `lastmile explain --event` does.
+fn who_gets(catalogue: &Catalogue, subscription: &Arc<Subscription>, event: &str) -> Markup {
+    html! { section aria-labelledby="who" {
+        h2 #who { "Which events it gets" }
+        p .mono.said { (line(&subscription.filter.to_string())) }
+        form method="get" {
+            div .field {
+                label for="event" { "Does it get this event?" }
+                textarea #event name="event" rows="8" spellcheck="false" maxlength=(EVENT_MAX_CHARS) { "\n" (event) }
+            }
+            div .buttons { button type="submit" { "Explain" } }
+        }
+        @if !event.is_empty() { (explained(catalogue, subscription, event)) }
+    } }
+}
+
+fn explained(catalogue: &Catalogue, subscription: &Arc<Subscription>, event: &str) -> Markup {
+    let (topic, names) = (&subscription.name.topic, BTreeSet::from([&subscription.name]));
+    let text: Arc<str> = event.into();
+    let elements = elements(catalogue, topic, &text);
+    html! { @for (index, element) in elements.iter().take(EVENTS_MAX).enumerate() {
+        @let report = report(catalogue, topic, element, index + 1, &names, Machine.now_ms());
+        @if let Some(problem) = &report.problem { p .invalid { "This is no event: " (line(problem)) } }
+        @for of in &report.onward { (onward(of)) }
+        @for of in &report.subscriptions {
+            p { "Event " (line(report.id.as_deref().unwrap_or("without an id"))) ": " (verdict(of)) }
+            (filter(&of.filter))
+        }
+    } }
+}
+
+fn elsewhere(name: &SubscriptionName) -> Markup {
+    let (namespace, topic) = (name.topic.namespace.as_str(), name.topic.topic.as_str());
+    let letters = href(
+        "/letters",
+        [("namespace", namespace), ("topic", topic), ("subscription", &name.name)],
+    );
+    html! { p { a href=(letters) { "Its dead letters" } } }
+}

@@ -1,0 +1,20 @@
+//! Destinations for the command line: their health, their limits, and the subscriptions that deliver to them.
+//!
+//! The commands of `lastmile destinations` and the console use this module. [`place`] finds the table of a deployment.
+//! [`entries`] reads and changes its items. [`known`] combines items and subscriptions. [`state`] and [`limits`] describe them in
+//! words.
+
+pub(crate) mod entries;
+pub(crate) mod health;
+pub(crate) mod json;
+pub(crate) mod known;
+pub(crate) mod limits;
+pub(crate) mod name;
+mod now;
+pub(crate) mod place;
+pub(crate) mod state;
+mod stopped;
+
+pub(crate) use now::{Now, NowArgs};
+pub(crate) use place::table_of;
+pub(crate) use stopped::{stopped, stopped_at};

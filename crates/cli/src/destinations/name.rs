@@ -1,0 +1,74 @@
+//! The name of a destination: a subscription that delivers to it, its address, or its key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use delivery::delivery::health::DestinationKey;
+use delivery::subscription;
+use delivery::subscription::name::SubscriptionName;
+use url::Url;
+
+/// A name of a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Name {
+    Subscription(SubscriptionName),
+    /// The whole address, or the address without query as `list` shows it.
+    Address(Url),
+    /// The name of its items in the table.
+    Key(DestinationKey),
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(key) = text.parse() {
+            return Ok(Self::Key(key));
+        }
+        // The name of a subscription has no empty part, so it never contains `://`.
+        if text.contains("://") {
+            let url = text
+                .parse::<Url>()
+                .ok()
+                .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+            return url.map(Self::Address).ok_or_else(|| {
+                "an address of HTTP is expected, such as https://billing.example.com/events"
+                    .to_owned()
+            });
+        }
+        text.parse().map(Self::Subscription).map_err(|_| {
+            "a subscription (namespace/topic/name) or an address (https://…) is expected".to_owned()
+        })
+    }
+}
+
+/// Omits the query of an address, because it may hold secrets.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Subscription(name) => name.fmt(f),
+            Self::Address(url) => f.write_str(&subscription::display(url)),
+            Self::Key(key) => key.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_subscription_an_address_or_a_key() {
+        assert!(matches!("shop/orders/billing".parse(), Ok(Name::Subscription(_))));
+        assert!(matches!("https://a.example.com/x?code=1".parse(), Ok(Name::Address(_))));
+        let url = "https://a.example.com/x".parse().expect("an address");
+        let key = DestinationKey::of("shop", &url);
+        assert_eq!(key.to_string().parse(), Ok(Name::Key(key)));
+        for wrong in ["billing", "shop/orders", "ftp://a.example.com/", "https://", ""] {
+            assert!(wrong.parse::<Name>().is_err(), "{wrong}");
+        }
+        let shown =
+            "https://u:p@a.example.com/x?code=1#f".parse::<Name>().map(|name| name.to_string());
+        assert_eq!(shown.as_deref(), Ok("https://a.example.com/x"));
+    }
+}

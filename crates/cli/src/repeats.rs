@@ -1,0 +1,70 @@
+//! Folds repeated lines: shows the first few, and counts the others. Pure.
+
+use delivery::time::duration::SECOND_MS;
+
+/// Equal lines in a row that are shown at most; the others are counted.
+const SHOWN_MAX: u64 = 3;
+/// Time without output after which the next repetition is shown, with the count.
+const COUNTED_MS: u64 = 10 * SECOND_MS;
+
+/// The line that was shown last, and its repetitions.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    /// Equal keys mark equal lines; `None` for a line that is never folded.
+    key: Option<String>,
+    /// Number of consecutive lines with this key.
+    seen: u64,
+    /// Number of lines that are counted but not reported yet.
+    folded: u64,
+    shown_ms: u64,
+}
+
+/// The decision about a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Show the line. Before it, report the number of lines that were not shown.
+    Shown { folded: u64 },
+    /// Count the line.
+    Folded,
+}
+
+impl Repeats {
+    /// Decides about the next line.
+    pub(crate) fn next(&mut self, key: Option<String>, at_ms: u64) -> Told {
+        let is_same = key.is_some() && key == self.key;
+        let is_due = at_ms >= self.shown_ms.saturating_add(COUNTED_MS);
+        self.seen = if is_same { self.seen + 1 } else { 1 };
+        if is_same && self.seen > SHOWN_MAX && !is_due {
+            self.folded += 1;
+            return Told::Folded;
+        }
+        (self.key, self.shown_ms) = (key, at_ms);
+        Told::Shown { folded: std::mem::take(&mut self.folded) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fourth_of_the_same_lines_is_counted_until_another_comes_or_time_has_passed() {
+        let mut repeats = Repeats::default();
+        let mut next = |key: &str, at_ms| repeats.next(Some(key.to_owned()), at_ms);
+        let shown = |folded| Told::Shown { folded };
+        assert_eq!([0, 1, 2].map(|ms| next("503", ms)), [shown(0), shown(0), shown(0)]);
+        assert_eq!([3, 4].map(|ms| next("503", ms)), [Told::Folded, Told::Folded]);
+        assert_eq!(next("200", 5), shown(2));
+        assert_eq!(next("503", 6), shown(0));
+        assert_eq!([7, 8, 9].map(|ms| next("503", ms)), [shown(0), shown(0), Told::Folded]);
+        assert_eq!(next("503", 8 + COUNTED_MS), shown(1));
+    }
+
+    #[test]
+    fn lines_without_a_key_are_all_shown() {
+        let mut repeats = Repeats::default();
+        for ms in 0..10 {
+            assert_eq!(repeats.next(None, ms), Told::Shown { folded: 0 });
+        }
+    }
+}

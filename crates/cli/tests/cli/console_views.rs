@@ -1,0 +1,186 @@
+//! What dead letters in the console lead to: from a list to one, to its neighbours, to others of the
+//! same event, and to a replay of picked ones.
+
+use crate::console_server::{ConsoleServer, status_and_text};
+use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};
+
+/// The samples, and a dead letter of the first event for another subscription.
+fn samples() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let (key, blob) = Sample { subscription: "mail", ..sample(8, (19, 23), "no\rmore\r") }.blob();
+    container.write(&[(key, blob.replace("order-8", "order-1"))]);
+    container
+}
+
+/// The value of an attribute of the first tag with this text in it.
+fn link(page: &str, rel: &str) -> Option<String> {
+    let tag = page.split("<a ").find(|tag| tag.contains(&format!("rel=\"{rel}\"")))?;
+    Some(tag.split("href=\"").nth(1)?.split('"').next()?.replace("&amp;", "&"))
+}
+
+#[tokio::test]
+async fn the_page_of_a_dead_letter_leads_on_within_the_filters_and_back_to_its_page_of_the_list() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
+    let list = server.page("/letters?search=overloaded&limit=2").await;
+    let first = format!("/letters/{}?search=overloaded&amp;limit=2", LETTERS[3].id());
+    assert!(list.contains(&format!("href=\"{first}\"")), "{list}");
+    let mut path = first.replace("&amp;", "&");
+    for (number, letter) in [(1, LETTERS[3]), (2, LETTERS[1]), (3, LETTERS[0])] {
+        assert!(path.contains(&letter.id()), "{number}: {path}");
+        let page = server.page(&path).await;
+        assert!(page.contains(&format!("<span>{number} of 3</span>")), "{page}");
+        let back = if number < 3 { "" } else { "page=2&amp;" };
+        assert!(
+            page.contains(&format!("href=\"/letters?search=overloaded&amp;{back}limit=2\"")),
+            "{number}: {page}"
+        );
+        assert_eq!(link(&page, "prev").is_some(), number > 1);
+        match link(&page, "next") {
+            Some(next) => path = next,
+            None => assert_eq!(number, 3),
+        }
+    }
+    let (status, said) =
+        server.status_and_text(&format!("/letters/{}?colour=red", LETTERS[0].id())).await;
+    assert!(status == 400 && said.contains("there is no such filter"), "{said}");
+    let other = server.page(&format!("/letters/{}?status=404", LETTERS[0].id())).await;
+    assert!(!other.contains(" of 1</span>"), "it is not in that list");
+}
+
+#[tokio::test]
+async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_became_of_its_event()
+ {
+    let container = samples();
+    let (key, blob) = sample(9, (20, 12), "").blob();
+    let headers =
+        r#""customDeliveryProperties":{"X-Tenant":"it's acme","Authorization":"Bearer s3cret"},"#;
+    container.write(&[(key, blob.replacen('{', &format!("{{{headers}"), 1))]);
+    let server = ConsoleServer::start(&container, &[]);
+    server.page("/").await;
+    let page = server.page(&format!("/letters/{}", LETTERS[0].id())).await;
+    for shown in [
+        "The connection was refused, reset or broken off.",
+        "The destination is overloaded, or down for now.",
+        "<b>503</b> Service Unavailable",
+        "Response:</a> <span class=\"mono\">overloaded</span>",
+        "1 dead letter besides this one",
+        "href=\"/letters/00000000-0000-0000-0000-000000000008\"",
+        "href=\"/letters?id=order-1&amp;state=all\"",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let page = server.page(&format!("/letters/{}", sample(8, (0, 0), "").id())).await;
+    assert!(!page.contains("U+000D") && page.contains("no\nmore"), "{page}");
+    let page = server.page(&format!("/letters/{}", sample(9, (0, 0), "").id())).await;
+    let command = page.split("id=\"curl\"").nth(1).and_then(|rest| rest.split("</pre>").next());
+    let command = command.expect("a command");
+    assert!(command.contains(" https://billing.example.com/events"), "{command}");
+    assert!(command.contains(r"--header 'X-Tenant: it'\''s acme'"), "{command}");
+    assert!(!command.contains("s3cret") && page.contains("Left out: Authorization."), "{page}");
+}
+
+#[tokio::test]
+async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_to_its_page() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
+    let home = server.page("/").await;
+    for part in [
+        "causes with 6 open dead letters",
+        "503 overloaded",
+        "at 50/s, less than a second",
+        "less than a cent",
+    ] {
+        assert!(home.contains(part), "{part}: {home}");
+    }
+    let cause = home.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
+    let cause = cause.expect("a link to a cause");
+    let page = server.page(&format!("/causes/{cause}")).await;
+    let command = format!("--cause {cause}");
+    for part in ["What the endpoint said last", "For whom", command.as_str(), "first"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let short = server.page(&format!("/causes/{}", &cause[..8])).await;
+    assert!(short.contains(cause), "the beginning of an id is enough");
+    for unknown in ["00000000", "x", "..%2f"] {
+        assert_eq!(server.status_and_text(&format!("/causes/{unknown}")).await.0, 404, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn the_dead_letters_of_a_cause_are_dismissed_together_with_a_note() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
+    let home = server.page("/").await;
+    let cause = home.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
+    let path = format!("/causes/{}", cause.expect("a link to a cause"));
+    let token = server.token().await;
+    let page = server.page(&path).await;
+    let count =
+        page.split("name=\"count\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let count = count.expect("the form has a count").to_owned();
+    let dismiss = |note: &'static str, count: &str| {
+        let form = [("token", token.as_str()), ("note", note), ("count", count)];
+        server.post(&format!("{path}/dismiss"), &form).send()
+    };
+    assert_eq!(dismiss("", &count).await.expect("an answer").status(), 400);
+    let (status, said) = status_and_text(dismiss("known", "1000").await.expect("an answer")).await;
+    assert!(status == 409 && said.contains("Nothing was dismissed"), "{said}");
+    assert_eq!(dismiss("known", &count).await.expect("an answer").status(), 303);
+    let page = server.page(&path).await;
+    assert!(page.contains("No dead letter of this cause is open"), "{page}");
+    assert!(!server.page("/").await.contains(&path), "it is no longer broken");
+    assert_eq!(dismiss("again", "0").await.expect("an answer").status(), 404, "none is open");
+}
+
+#[tokio::test]
+async fn what_an_event_contains_is_hidden_if_that_is_asked_for() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &["--hide-events"]);
+    server.page("/").await;
+    let letter = format!("/letters/{}", LETTERS[0].id());
+    let page = server.page(&letter).await;
+    assert!(page.contains("hidden: the console was started with --hide-events"), "{page}");
+    assert!(!page.contains("id=\"curl\"") && !page.contains("/raw"), "{page}");
+    assert_eq!(server.status_and_text(&format!("{letter}/raw")).await.0, 403);
+}
+
+#[tokio::test]
+async fn picked_dead_letters_are_replayed_and_nothing_picked_is_not_everything() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
+    let ids = format!("id={}&id={}", LETTERS[0].id(), LETTERS[4].id());
+    let page = server.page(&format!("/replay?picked=yes&{ids}")).await;
+    assert!(page.contains("2 dead letters would be sent"), "{page}");
+    let page = server.page(&format!("/replay?picked=yes&topic=orders&status=5xx&{ids}")).await;
+    assert!(page.contains("1 dead letter would be sent"), "{page}");
+    let (status, page) = server.status_and_text("/replay?picked=yes&topic=orders").await;
+    assert!(status == 400 && page.contains("Nothing is picked"), "{page}");
+    let many: Vec<String> = LETTERS.iter().map(|letter| format!("id={}", letter.id())).collect();
+    let page = server.page(&format!("/replay?picked=yes&id=x&{}", many.join("&"))).await;
+    assert!(page.contains("any of 6") && page.contains("5 dead letters would be sent"), "{page}");
+}
+
+#[tokio::test]
+async fn the_list_says_when_it_was_read_offers_periods_and_suggests_what_there_is() {
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
+    let page = server.page("/letters?topic=orders").await;
+    let (_, read) = page.split_once("As of <time").expect("a time");
+    assert!(read.split_once(" UTC").is_some(), "{page}");
+    assert!(page.contains("data-period-ms=\"30000\""), "{page}");
+    assert!(!page.contains("http-equiv"), "nothing moves under a reader without scripts");
+    for period in ["topic=orders&amp;since=PT1H", "topic=orders&amp;since=P1D", "topic=orders"] {
+        assert!(page.contains(&format!("href=\"/letters?{period}\"")), "{period}: {page}");
+    }
+    let week = server.page("/letters?since=P7D&topic=orders").await;
+    let current = week.split("aria-current=\"true\"").next().unwrap_or_default();
+    assert!(current.ends_with("since=P7D\" "), "{current}");
+    for value in ["shop", "shop/orders", "shop/orders/mail", "order.paid", "TimeToLiveExceeded"] {
+        assert!(page.contains(&format!("<option value=\"{value}\">")), "{value}: {page}");
+    }
+    assert!(page.contains("class=\"button primary\" href=\"/replay?topic=orders\""), "{page}");
+    let all = server.page("/letters").await;
+    assert!(all.contains("class=\"button\" href=\"/replay\""), "quiet while nothing is filtered");
+}
