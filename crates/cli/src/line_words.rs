@@ -144,6 +144,22 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             outcome: "no subscription wants it".to_owned(),
             ..LineWords::new(Kind::End, "unmatched")
         },
+        "probation.began" | "probation.goes_on" => {
+            let lasts = number(line, "lasts_ms").map(text::duration).unwrap_or_default();
+            LineWords {
+                outcome: format!("no request for {lasts}, then a probe"),
+                detail: "its destination keeps failing".to_owned(),
+                ..LineWords::new(Kind::Wait, "on probation")
+            }
+        }
+        "destination.slow" => LineWords {
+            outcome: "its deliveries have a lane of their own".to_owned(),
+            ..LineWords::new(Kind::Wait, "slow to answer")
+        },
+        "destination.disabled" => LineWords {
+            outcome: "it failed for too long".to_owned(),
+            ..LineWords::new(Kind::End, "destination disabled")
+        },
         // The attempts and their outcome tell it.
         _ if line.level > LevelFilter::WARN => return None,
         name => LineWords { outcome: others(line), ..LineWords::new(Kind::Note, name) },

@@ -27,7 +27,7 @@ use crate::console::replay::forecast::Forecast;
 use crate::console::shell::error::PageError;
 use crate::console::shell::guard::TOKEN;
 use crate::console::shell::layout::{PageLayout, Section, reading};
-use crate::console::shell::markup::{boxed, line, outcome, time};
+use crate::console::shell::markup::{boxed, line, outcome, time, word};
 use crate::console::shell::query::{LIST, Query, href, pairs, range_ms, value};
 use crate::console::subscriptions;
 use crate::set_aside::QUIET_AFTER;
@@ -181,7 +181,10 @@ impl View<'_> {
     /// The health of the destination of a subscription.
     fn destination(&self, name: &str) -> Markup {
         html! { @match self.seen.of_subscription(name) {
-            Some(it) => { a href={ "/destinations/" (it.key) } { (self.seen.health(it)) } },
+            Some(it) => {
+                a href={ "/destinations/" (it.key) } { (word(&it.address)) }
+                " " (self.seen.health(it))
+            },
             None => span .none { "not known" },
         } }
     }

@@ -1,32 +1,19 @@
-//! The part of the page that reads queries.
+//! The part of the console that reads queries.
 
-#[path = "../../../crates/cli/src/page/query.rs"]
-mod query;
+mod shell;
 
 use lastmile_fuzz::NOW_MS;
-use query::{InvalidField, Query, pairs};
 use uuid::Uuid;
+
+use self::shell::error;
+use self::shell::query::{self, InvalidField, LIST, Query, pairs};
 
 /// One that a bar of the chart leads to.
 const REASON: &str = "TimeToLiveExceeded";
 
-/// What is shown in place of the page.
-mod error {
-    use axum::http::StatusCode;
-
-    pub(super) struct PageError;
-
-    impl PageError {
-        pub(super) fn new(status: StatusCode, title: String, why: String) -> Self {
-            assert!(status.is_client_error() && !title.is_empty() && !why.is_empty());
-            Self
-        }
-    }
-}
-
 pub(crate) fn check(form: &[u8]) {
     let given = pairs(form);
-    let _shown_again = Query::unchecked(given.clone()).at("/");
+    let _shown_again = Query::unchecked(given.clone()).at(LIST);
     let query = match Query::read(&given, &["job"]) {
         Ok((query, _)) => query,
         Err(invalid) => {
@@ -38,13 +25,13 @@ pub(crate) fn check(form: &[u8]) {
     };
     let filters: Vec<_> = query.filters().collect();
     for link in
-        [query.at("/"), query.with_page(query.page), query.reread(), query.letter(Uuid::nil())]
+        [query.at(LIST), query.with_page(query.page), query.reread(LIST), query.letter(Uuid::nil())]
     {
         assert_eq!(read(&link).filters().collect::<Vec<_>>(), filters, "{link}");
     }
     let same = read(&query.with_page(query.page));
     assert_eq!((same.page, same.limit), (query.page, query.limit));
-    assert!(read(&query.reread()).is_reread);
+    assert!(read(&query.reread(LIST)).is_reread);
     for (name, value) in query.filters() {
         let fewer = read(&query.without(name, value));
         assert!(fewer.filters().all(|pair| pair != (name, value)));
@@ -58,10 +45,10 @@ pub(crate) fn check(form: &[u8]) {
     assert_eq!(one.values("reason"), [REASON]);
     assert_eq!(others(&one, &["reason"]), others(&query, &["reason"]));
     let times = ["since", "until"];
-    let recent = read(&query.with_period(Some("1h")));
+    let recent = read(&query.with_period(LIST, Some("1h")));
     assert_eq!(recent.values("since"), ["1h"]);
     assert_eq!(others(&recent, &times), others(&query, &times));
-    assert_eq!(others(&read(&query.with_period(None)), &[]), others(&query, &times));
+    assert_eq!(others(&read(&query.with_period(LIST, None)), &[]), others(&query, &times));
     for (name, value) in query.for_picked(NOW_MS) {
         // An age has become a time, which is read as well.
         assert!(single(name, &value).is_ok(), "{name}={value}");

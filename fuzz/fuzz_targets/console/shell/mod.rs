@@ -1,0 +1,18 @@
+//! The module of the command line, with an error in place of its pages.
+
+#[path = "../../../../crates/cli/src/console/shell/query.rs"]
+pub(super) mod query;
+
+/// What is shown in place of the page.
+pub(super) mod error {
+    use axum::http::StatusCode;
+
+    pub(in crate::console) struct PageError;
+
+    impl PageError {
+        pub(in crate::console) fn new(status: StatusCode, title: String, why: String) -> Self {
+            assert!(status.is_client_error() && !title.is_empty() && !why.is_empty());
+            Self
+        }
+    }
+}
