@@ -3,7 +3,7 @@
 #[path = "../../../../crates/cli/src/console/shell/query.rs"]
 pub(super) mod query;
 
-/// What is shown in place of the page.
+/// Stands in for the page of an error.
 pub(super) mod error {
     use axum::http::StatusCode;
 

@@ -24,9 +24,17 @@ enum Step<'a> {
     Omitted(u32),
 }
 
-/// Attempts with their numbers, and the waits between them. The first wait begins at `before_ms`.
-fn steps(history: &[StoredAttempt], omitted: u32, mut before_ms: Option<u64>) -> Vec<Step<'_>> {
+/// Attempts with their numbers, and the waits between them. The first wait begins at `before_ms`. Entries may be omitted in the
+/// middle, so those behind the gap are numbered from the end, which is the number of all attempts.
+fn steps(
+    history: &[StoredAttempt],
+    omitted: u32,
+    all_attempts: u32,
+    mut before_ms: Option<u64>,
+) -> Vec<Step<'_>> {
     let kept_first = HISTORY_FIRST.min(history.len());
+    let kept = history.iter().filter(|attempt| !is_put_off(attempt)).count();
+    let missing = (all_attempts as usize).saturating_sub(kept);
     let (mut steps, mut attempts) = (Vec::new(), 0);
     for (index, attempt) in history.iter().enumerate() {
         let waited_ms = before_ms.map_or(0, |before_ms| attempt.at_ms.saturating_sub(before_ms));
@@ -35,7 +43,7 @@ fn steps(history: &[StoredAttempt], omitted: u32, mut before_ms: Option<u64>) ->
         } else if waited_ms >= SECOND_MS {
             steps.push(Step::Wait(waited_ms));
         }
-        let omitted_before = if index < kept_first { 0 } else { omitted as usize };
+        let omitted_before = if omitted == 0 || index < kept_first { 0 } else { missing };
         if is_put_off(attempt) {
             steps.push(Step::PutOff(attempt));
         } else {
@@ -56,7 +64,7 @@ pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
         @if letter.published_ms.is_some() {
             li .mark { span .what { "Published" } (time(letter.published_ms)) }
         }
-        (draw(steps(&letter.history, letter.omitted, letter.published_ms), letter.last_response.as_deref(), "response"))
+        (draw(steps(&letter.history, letter.omitted, letter.attempts, letter.published_ms), letter.last_response.as_deref(), "response"))
         @if letter.history.is_empty() { li .omitted { "There was no attempt" } }
         li .mark.end { span .what { "Dead letter" } (time(decided_ms(letter))) span { (word(&letter.reason)) } }
     } }
@@ -65,7 +73,7 @@ pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
 /// The attempts at a sink that did not accept the dead letter.
 pub(in crate::console) fn at_sink(sink: &StoredSink) -> Markup {
     html! { ol .timeline {
-        (draw(steps(&sink.history, sink.omitted, None), sink.last_response.as_deref(), "sink-response"))
+        (draw(steps(&sink.history, sink.omitted, sink.attempts, None), sink.last_response.as_deref(), "sink-response"))
         @if sink.history.is_empty() { li .omitted { "There was no attempt" } }
         li .mark.end { span .what { "Stored instead" } span { (word(&sink.reason)) } }
     } }
@@ -132,15 +140,16 @@ mod tests {
         );
         let letter =
             delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
-        let shown: Vec<String> = steps(&letter.history, letter.omitted, letter.published_ms)
-            .into_iter()
-            .map(|step| match step {
-                Step::Attempt(number, _) => number.to_string(),
-                Step::PutOff(_) => "put off".to_owned(),
-                Step::Wait(ms) => format!("+{ms}"),
-                Step::Omitted(count) => format!("({count})"),
-            })
-            .collect();
+        let shown: Vec<String> =
+            steps(&letter.history, letter.omitted, letter.attempts, letter.published_ms)
+                .into_iter()
+                .map(|step| match step {
+                    Step::Attempt(number, _) => number.to_string(),
+                    Step::PutOff(_) => "put off".to_owned(),
+                    Step::Wait(ms) => format!("+{ms}"),
+                    Step::Omitted(count) => format!("({count})"),
+                })
+                .collect();
         assert_eq!(shown.join(" "), "1 +59500 2 +59500 3 +59500 4 +59500 5 (2) 8 +59500 9");
     }
 
@@ -158,7 +167,7 @@ mod tests {
             attempt(3, "Probation"),
             attempt(4, "TimedOut"),
         ];
-        let numbers: Vec<Option<usize>> = steps(&history, 0, None)
+        let numbers: Vec<Option<usize>> = steps(&history, 0, 2, None)
             .into_iter()
             .map(|step| match step {
                 Step::Attempt(number, _) => Some(number),

@@ -99,7 +99,7 @@ impl Forecast {
         html! { @for (address, known) in self.warnings.iter().take(WARNINGS_MAX) {
             p .notice {
                 (line(address)) " is not healthy: " (line(known))
-                ". A delivery that fails again is retried by its policy, and may become a dead letter again."
+                ". A delivery that fails again may become a dead letter again."
             }
         } }
     }
