@@ -29,9 +29,10 @@ const TABLE_WATCH_MS: u64 = 10_000;
 const TEST_WATCH_MS: u64 = 500;
 /// What an exchange may cost with a client that was not optimized, connecting with TLS included: reading without
 /// an end takes as long as the timeout, or longer.
-const EXCHANGE_MAX: f64 = 0.6;
-/// What the sender may need after that while nobody uses it. By far less than reading does.
-const AFTER_MAX: f64 = 0.05;
+const EXCHANGE_MAX: f64 = 0.9;
+/// The sender may need this much after that while nobody uses it. Reading on would need most of [`TEST_WATCH_MS`]; on a busy
+/// machine the end of a connection is noticed late.
+const AFTER_MAX: f64 = 0.15;
 /// The unit of times in `/proc/self/stat`, which is the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 

@@ -19,6 +19,8 @@ use crate::text;
 /// Columns of the list, after the check boxes.
 const COLUMNS: [&str; 7] =
     ["Decided", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "State"];
+/// The longest id or type in a row; the page of the dead letter has all of it.
+const CELL_MAX_CHARS: usize = 200;
 /// The form field that marks a replay of picked dead letters.
 pub(in crate::console) const PICKED: &str = "picked";
 
@@ -104,6 +106,11 @@ fn row(
     } }
 }
 
+/// A text of a publisher, which may be as long as an event, in a row.
+fn cut(text: &str) -> String {
+    text::first_chars(text, CELL_MAX_CHARS)
+}
+
 /// The cells of a row. The palette gives a reason the colour that it has in the chart.
 fn cells(
     query: &Query,
@@ -115,7 +122,7 @@ fn cells(
         td role="cell" .when data-label="Decided" { (age(decided_ms(letter))) }
         td role="cell" .first data-label="Event" { div {
             a .id href=(query.letter(letter.id)) { (name(letter)) }
-            @if let Some(kind) = &letter.event_type { " " span .kind { (word(kind)) } }
+            @if let Some(kind) = &letter.event_type { " " span .kind { (word(&cut(kind))) } }
         } }
         td role="cell" .whose data-label="Subscription" { (word(&letter.subscription.to_string())) }
         td role="cell" .reason data-label="Reason" {
@@ -133,7 +140,7 @@ fn cells(
 /// The name of a dead letter: the id of its event, or its own short id.
 pub(in crate::console) fn name(letter: &StoredDeadLetter) -> Markup {
     html! { @match letter.event_id.as_deref().filter(|id| !id.trim().is_empty()) {
-        Some(id) => (line(id)),
+        Some(id) => (line(&cut(id))),
         None => (text::short_id(letter.id)),
     } }
 }

@@ -12,6 +12,8 @@ use crate::text;
 
 /// Suggestions for a field at most: nobody reads a longer list.
 const SUGGESTED_MAX: usize = 200;
+/// A longer value is typed by nobody.
+const SUGGESTED_MAX_BYTES: usize = 200;
 
 /// The suggestions of a page.
 #[derive(Debug, Default)]
@@ -72,7 +74,8 @@ pub(in crate::console) fn list_of(field: &str) -> Option<&'static str> {
 
 fn frequent(counts: &BTreeMap<String, u64>) -> Vec<String> {
     // Readers cannot recognise a name with invisible characters, so it is not suggested.
-    let is_visible = |name: &str| !name.is_empty() && !name.chars().any(text::is_invisible);
+    let is_short = |name: &str| (1..=SUGGESTED_MAX_BYTES).contains(&name.len());
+    let is_visible = |name: &str| is_short(name) && !name.chars().any(text::is_invisible);
     let names = greatest_first(counts).into_iter().map(|(name, _)| name);
     names.filter(|name| is_visible(name)).take(SUGGESTED_MAX).map(str::to_owned).collect()
 }

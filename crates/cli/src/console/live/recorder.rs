@@ -201,7 +201,7 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
             message: record.message.clone(),
             index: u32::try_from(index).unwrap_or(u32::MAX),
         }),
-        topic: record.topic.clone(),
+        topic: record.topic.as_deref().map(|topic| text::first_chars(topic, VALUE_MAX_CHARS)),
         ..Published::default()
     };
     let Ok(elements) = Elements::of(&record.body, input) else {
@@ -233,11 +233,11 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
 const VALUE_MAX_CHARS: usize = 512;
 
 fn of(line: &Line) -> Of {
-    let field = |name| line.field(name).to_owned();
+    let field = |name| text::first_chars(line.field(name), VALUE_MAX_CHARS);
     let subscription = field("subscription");
     let topic = match line.field("topic") {
         "" => subscription.rsplit_once('/').map(|(topic, _)| topic.to_owned()),
-        topic => Some(topic.to_owned()),
+        topic => Some(text::first_chars(topic, VALUE_MAX_CHARS)),
     };
     Of {
         delivery: line.field("delivery_id").parse().ok(),

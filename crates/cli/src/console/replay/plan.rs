@@ -17,6 +17,7 @@ use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
 use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
+use uuid::Uuid;
 
 use super::forecast::Forecast;
 use crate::advice::chain;
@@ -159,12 +160,11 @@ pub(in crate::console) async fn dry_run(
         (target_form(&console, &form))
         (counted)
     };
-    let command = Some(format!(
-        "deadletters replay{}{}{}",
-        console.options,
-        query.as_options(),
-        form.options()
-    ));
+    let command =
+        format!("deadletters replay{}{}{}", console.options, query.as_options(), form.options());
+    // An address with credentials or a query is in no text that a person may pass on.
+    let has_secrets = matches!(&form.target, Ok((target @ ReplayTarget::Url(_), _)) if target.shown() != form.field("to_url"));
+    let command = Some(command).filter(|_| !has_secrets);
     let page = PageLayout { command, ..PageLayout::new("Replay", Section::DeadLetters, main) };
     Ok(page.respond(&console, status))
 }
@@ -312,6 +312,7 @@ async fn count(
                 a href=(form.href_of_any_state()) { "Include them" }
             }
         }
+        (planned_elsewhere(plan, cache))
         @if sent > 0 {
             p .notice {
                 (text::grouped(sent)) " of them were replayed before; their receivers may get them twice. "
@@ -354,6 +355,18 @@ fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
             }
         }
     }
+}
+
+/// Warns of dead letters that another job has in its plan and has not sent yet.
+fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
+    let is_planned = |id: &&Uuid| cache.states.planned_by(**id).is_some();
+    let count = plan.ids().iter().filter(is_planned).count() as u64;
+    html! { @if count > 0 {
+        p .notice {
+            (text::grouped(count)) " of them are in the plan of a job that has not ended, which may send them too. "
+            a href="/jobs" { "Show all replays" }
+        }
+    } }
 }
 
 fn describe(target: &ReplayTarget) -> Markup {
