@@ -44,7 +44,7 @@ impl FromHere {
         Self::with(lookup(allowed, false), identity, policy)
     }
 
-    /// The same as `lastmile dev` has it: this machine gets any variable.
+    /// Reads variables as `lastmile dev` does: any variable may be sent to this machine.
     pub(crate) fn as_dev(
         allowed: Allowed,
         identity: Identity,

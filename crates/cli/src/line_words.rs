@@ -70,7 +70,7 @@ impl LineWords {
         }
     }
 
-    /// What lines have in common that can be told once: failures and waits of a subscription that say the same.
+    /// The key of lines that can be told once: failures and waits of a subscription that say the same.
     pub(crate) fn fold(&self, subscription: &str) -> Option<String> {
         match self.kind {
             Kind::Failed | Kind::Silent | Kind::Wait => {
@@ -281,10 +281,10 @@ fn others(line: &Line) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
+    pub(crate) fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
         let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let level = LevelFilter::INFO.into_level().unwrap();
         Line { name: name.to_owned(), at_ms: 0, level, fields }

@@ -65,7 +65,8 @@ impl Filter {
         self.matches_with(letter, || cause_id(letter))
     }
 
-    /// The same for a caller that may know the cause already: to find it takes longer than all other comparisons.
+    /// Matches as [`Self::matches`] does, with the cause from the caller, who may know it already: to find a cause takes longer
+    /// than all other comparisons.
     pub(crate) fn matches_with(
         &self,
         letter: &StoredDeadLetter,

@@ -126,7 +126,7 @@ impl DeadLetters {
         }
         letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
         let states = Arc::new(self.states().await?);
-        // Those of `before` stay where they are as long as it exists.
+        // An address is a safe key: a dead letter of `before` does not move while `before` exists.
         let cause = |letter: &Arc<StoredDeadLetter>| {
             let known = before.and_then(|before| before.causes.get(&address(letter))).cloned();
             (address(letter), known.unwrap_or_else(|| Arc::new(KnownCause::of(letter))))

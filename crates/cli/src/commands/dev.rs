@@ -17,6 +17,8 @@ use dialects::Reading;
 use local::guard::Hosts;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
+use local::watch::Line;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::advice::chain;
@@ -96,10 +98,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let keys = keys(&arguments)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
     let mut lock = DataLock::take(&arguments.data)?;
-    let kept = DevLog::open(&arguments.data)?;
-    // `debug` lines say that an attempt begins, for the page.
-    let is_json = arguments.output == LineOutput::Json;
-    let mut log = log_view::watch(LevelFilter::DEBUG, is_json, Some(kept));
+    let mut log = watch(&arguments)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
     let ingress_address = format!("http://{address}");
@@ -161,6 +160,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.line(&line)?;
     }
     Ok(code)
+}
+
+/// Receives the log lines, which are stored in the folder as well. The console uses `debug` lines: they say that an attempt
+/// begins.
+fn watch(arguments: &Arguments) -> anyhow::Result<UnboundedReceiver<Line>> {
+    let kept = DevLog::open(&arguments.data)?;
+    let is_json = arguments.output == LineOutput::Json;
+    Ok(log_view::watch(LevelFilter::DEBUG, is_json, Some(kept)))
 }
 
 /// Starts the stack with the variables that it may send, and reports who receives them.

@@ -18,7 +18,7 @@ use crate::numbers::count;
 
 /// Deliveries that are set aside.
 pub(crate) const DELIVERIES: f64 = 1e6;
-/// What the replay of [`DELIVERIES`] costs with the defaults of `lastmile cost`, in whole dollars. A test computes it.
+/// The costs of a replay of [`DELIVERIES`] with the defaults of `lastmile cost`, in whole dollars. A test computes it.
 pub(crate) const REPLAY_DOLLARS: u64 = 3;
 /// S3 lists so many keys in one request.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>

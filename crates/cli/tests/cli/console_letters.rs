@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::console_server::{ConsoleServer, status_and_text};
+use crate::console_server::{ConsoleServer, hidden, status_and_text};
 use crate::sample_letters::{DUPLICATE, LETTERS, Sample, TestContainer, lines, sample, text};
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
@@ -116,16 +116,16 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
     let invalid = token.replace(|c: char| c.is_ascii_digit(), "a");
     for path in ["/replay", "/jobs/some/resume"] {
         for form in [
-            &[("count", "5")][..],
-            &[("count", "5"), ("token", "")],
-            &[("count", "5"), ("token", &invalid)],
+            &[("note", "some")][..],
+            &[("note", "some"), ("token", "")],
+            &[("note", "some"), ("token", &invalid)],
         ] {
             let (status, said) =
                 status_and_text(server.post(path, form).send().await.expect("an answer")).await;
             assert_eq!(status, 403, "{path} {form:?}");
             assert!(said.contains("Nothing was done"), "{said}");
         }
-        let right = [("count", "5"), ("token", token.as_str())];
+        let right = [("note", "some"), ("token", token.as_str())];
         for (name, value) in [
             ("origin", "https://evil.example.com"),
             ("origin", "null"),
@@ -302,24 +302,26 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
         dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),
         "{dry}"
     );
-    let token = server.token().await;
-    let form = |count| {
+    let (token, shown) = (hidden(&dry, "token"), hidden(&dry, "fingerprint"));
+    let form = |shown| {
         [
             ("status", "503"),
             ("to", "subscription"),
-            ("count", count),
+            ("fingerprint", shown),
             ("job", "twice"),
             ("token", token.as_str()),
         ]
     };
-    let (status, said) =
-        status_and_text(server.post("/replay", &form("4")).send().await.expect("an answer")).await;
+    // As many, of which another one was shown.
+    let others = server.fingerprint("/replay?id=order-1&id=order-2&id=order-5").await;
+    let refused = server.post("/replay", &form(&others)).send().await.expect("an answer");
+    let (status, said) = status_and_text(refused).await;
     assert_eq!(status, 409);
-    assert!(said.contains("It would be 3 dead letters now"), "{said}");
+    assert!(said.contains("It would be 3 dead letters now, and not those"), "{said}");
     assert_eq!(received(&aws, &queue).await, 0);
 
     // A button that is pressed twice sends once.
-    let post = || server.post("/replay", &form("3")).send();
+    let post = || server.post("/replay", &form(&shown)).send();
     let (begun, again) = tokio::join!(post(), post());
     let (begun, again) = (begun.expect("an answer"), again.expect("an answer"));
     assert_eq!((begun.status().as_u16(), again.status().as_u16()), (303, 303));
@@ -365,7 +367,9 @@ async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger()
     let container = samples();
     let server =
         ConsoleServer::start(&container, &["--queue-url", "http://127.0.0.1:1/000000000000/retry"]);
-    let form = [("id", "order-5"), ("count", "1"), ("token", &server.token().await)];
+    let page = server.page("/replay?id=order-5").await;
+    let (token, shown) = (hidden(&page, "token"), hidden(&page, "fingerprint"));
+    let form = [("id", "order-5"), ("fingerprint", &shown), ("token", &token)];
     let (status, said) =
         status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use serde_json::Value;
 
 use crate::console_live_server::{Dev, PageStream, event_page, subscription};
+use crate::console_server::hidden;
 use crate::programs::{Running, exchange, lastmile, receiver, save, waiting_receiver};
 
 const EVENT: &str =
@@ -87,12 +88,9 @@ fn a_dead_letter_is_linked_and_replayed_on_the_queues_of_this_run() {
     assert!(dev.page(&event_page(&ended)).contains(link));
 
     let form = dev.page("/replay");
-    let hidden = |name: &str| {
-        let rest = form.split(&format!("name=\"{name}\" value=\"")).nth(1);
-        rest.and_then(|rest| rest.split('"').next()).expect("a hidden field").to_owned()
-    };
-    let (token, job) = (hidden("token"), hidden("job"));
-    let body = format!("token={token}&job={job}&count=1");
+    let fields =
+        ["token", "job", "fingerprint"].map(|name| format!("{name}={}", hidden(&form, name)));
+    let body = fields.join("&");
     let headers =
         format!("host: {}\r\ncontent-type: application/x-www-form-urlencoded\r\n", dev.page);
     let started = exchange(&dev.page, "POST /replay", &headers, &body);

@@ -81,10 +81,12 @@ impl ConsoleServer {
 
     /// The token of its forms.
     pub(crate) async fn token(&self) -> String {
-        let page = self.page("/replay").await;
-        let token =
-            page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
-        token.expect("a form with a token").to_owned()
+        hidden(&self.page("/replay").await, "token")
+    }
+
+    /// The fingerprint of the dead letters that the form of a page would change.
+    pub(crate) async fn fingerprint(&self, path: &str) -> String {
+        hidden(&self.page(path).await, "fingerprint")
     }
 
     /// Ends it like Ctrl-C; whether it succeeded, and its standard error.
@@ -102,6 +104,13 @@ pub(crate) fn interrupt(process: &Child) {
     let id = process.id().to_string();
     let sent = std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
     assert!(sent.success());
+}
+
+/// The value of a hidden field.
+pub(crate) fn hidden(page: &str, name: &str) -> String {
+    let rest = page.split(&format!("name=\"{name}\" value=\"")).nth(1);
+    let value = rest.and_then(|rest| rest.split('"').next());
+    value.unwrap_or_else(|| panic!("a form with a {name}")).to_owned()
 }
 
 pub(crate) async fn status_and_text(response: Response) -> (u16, String) {

@@ -1,7 +1,7 @@
-//! What dead letters in the console lead to: from a list to one, to its neighbours, to others of the
-//! same event, and to a replay of picked ones.
+//! Links of dead letters in the console: from a list to one, to its neighbours, to others of the same event, and
+//! to a replay of picked ones.
 
-use crate::console_server::{ConsoleServer, status_and_text};
+use crate::console_server::{ConsoleServer, hidden, status_and_text};
 use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};
 
 /// The samples, and a dead letter of the first event for another subscription.
@@ -117,21 +117,20 @@ async fn the_dead_letters_of_a_cause_are_dismissed_together_with_a_note() {
     let path = format!("/causes/{}", cause.expect("a link to a cause"));
     let token = server.token().await;
     let page = server.page(&path).await;
-    let count =
-        page.split("name=\"count\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
-    let count = count.expect("the form has a count").to_owned();
-    let dismiss = |note: &'static str, count: &str| {
-        let form = [("token", token.as_str()), ("note", note), ("count", count)];
+    let shown = hidden(&page, "fingerprint");
+    let others = server.fingerprint("/replay?id=order-1&id=order-3").await;
+    let dismiss = |note: &'static str, shown: &str| {
+        let form = [("token", token.as_str()), ("note", note), ("fingerprint", shown)];
         server.post(&format!("{path}/dismiss"), &form).send()
     };
-    assert_eq!(dismiss("", &count).await.expect("an answer").status(), 400);
-    let (status, said) = status_and_text(dismiss("known", "1000").await.expect("an answer")).await;
+    assert_eq!(dismiss("", &shown).await.expect("an answer").status(), 400);
+    let (status, said) = status_and_text(dismiss("known", &others).await.expect("an answer")).await;
     assert!(status == 409 && said.contains("Nothing was dismissed"), "{said}");
-    assert_eq!(dismiss("known", &count).await.expect("an answer").status(), 303);
+    assert_eq!(dismiss("known", &shown).await.expect("an answer").status(), 303);
     let page = server.page(&path).await;
     assert!(page.contains("No dead letter of this cause is open"), "{page}");
     assert!(!server.page("/").await.contains(&path), "it is no longer broken");
-    assert_eq!(dismiss("again", "0").await.expect("an answer").status(), 404, "none is open");
+    assert_eq!(dismiss("again", &shown).await.expect("an answer").status(), 404, "none is open");
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ const RANGE_MS: u64 = HOUR_MS;
 const NAMED_MAX: usize = 3;
 /// The age at which the health of destinations is read again: each reading asks the table about every destination.
 const HEALTH_MAX_AGE_MS: u64 = 30 * SECOND_MS;
-/// The same in `lastmile dev`, whose table is on this machine.
+/// The shorter age in `lastmile dev`, whose table is on this machine.
 const LOCAL_MAX_AGE_MS: u64 = SECOND_MS;
 /// A lower success rate is shown as a failure.
 const GOOD_PERCENT: u64 = 99;

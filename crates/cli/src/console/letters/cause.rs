@@ -1,20 +1,22 @@
 //! The page of one cause: its beginning, its subscriptions, the last response, and the forecast of a replay.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use deadletters::cause::{Cause, CauseId, CausePrefix, cause_id};
+use deadletters::cause::{Cause, CausePrefix};
 use deadletters::filter::Filter;
 use deadletters::letter_cache::LetterCache;
 use deadletters::state::LetterState;
 use delivery::deadletter::stored::StoredDeadLetter;
 use maud::{Markup, html};
+use uuid::Uuid;
 
 use super::caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
+use super::fingerprint::{FINGERPRINT, fingerprint};
 use super::links::{dismiss_form, record};
 use super::list::plain_rows;
 use super::overview::chart;
@@ -149,16 +151,17 @@ impl View<'_> {
                     code { "lastmile deadletters replay" (self.console.options) " --cause " (id) " --until-quiet " (QUIET_AFTER) }
                 }
             }
-            (dismiss_form(self.console, &format!("/causes/{id}/dismiss"), &self.counted(), &html! {
+            (dismiss_form(self.console, &format!("/causes/{id}/dismiss"), &self.hidden(), &html! {
                 "Dismiss " (text::dead_letters(self.cause.count))
             }))
         } }
     }
 
-    /// The filters and the count of the form, so that exactly what was shown is dismissed.
-    fn counted(&self) -> Vec<(&str, String)> {
+    /// The hidden fields of the form: exactly what is shown is dismissed.
+    fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
-        filters.chain([("count", self.cause.count.to_string())]).collect()
+        let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));
+        filters.chain([(FINGERPRINT, shown)]).collect()
     }
 
     fn whom(&self) -> Markup {
@@ -220,25 +223,24 @@ pub(in crate::console) async fn dismiss(
     form: Bytes,
 ) -> Result<Response, PageError> {
     let mut pairs = pairs(&form);
-    let (query, filter) = of_cause(&mut pairs, &id, &["note", "count", TOKEN])?;
+    let (query, filter) = of_cause(&mut pairs, &id, &["note", FINGERPRINT, TOKEN])?;
     let state = console.caches.matching(&query, &filter, 0, WaitMode::UntilRead).await;
     let CacheState::Ready(cache) = state? else {
         let why = "The container is being read.";
         return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not read yet", why));
     };
-    // Read now, not from a cache: exactly what was counted is dismissed, or nothing.
-    let letters = cache.matching(&filter);
+    // Read now, not from a cache: exactly what was shown is dismissed, or nothing.
+    let open = Summary::of(cache.matching(&filter), &cache);
+    let [cause] = open.causes.as_slice() else { return Err(no_cause(&id, open.causes.len())) };
     let back = query.with_period_of(&format!("/causes/{id}"));
-    let causes: BTreeSet<CauseId> = letters.iter().map(|letter| cause_id(letter)).collect();
-    let (1, Some(cause)) = (causes.len(), causes.first()) else {
-        return Err(no_cause(&id, causes.len()));
-    };
-    if value(&pairs, "count") != Some(letters.len().to_string().as_str()) {
+    let letters: Vec<Uuid> = open.letters.iter().map(|letter| letter.id).collect();
+    if value(&pairs, FINGERPRINT) != Some(fingerprint(letters.iter().copied()).as_str()) {
         let count = text::dead_letters(letters.len() as u64);
-        let why = format!("It would be {count} now. Nothing was dismissed; check the new count.");
+        let why = format!(
+            "It would be {count} now, and not those that were shown. Nothing was dismissed; check them."
+        );
         let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
         return Err(error.with_link(back, "Back to the cause"));
     }
-    let ids = letters.iter().map(|letter| letter.id).collect();
-    record(&console, ids, [*cause], &form, &back).await
+    record(&console, letters, [cause.id], &form, &back).await
 }

@@ -5,6 +5,7 @@ pub(super) mod cause;
 mod chart;
 mod curl;
 pub(super) mod filters;
+pub(super) mod fingerprint;
 pub(super) mod letter;
 pub(super) mod links;
 pub(super) mod list;

@@ -45,8 +45,7 @@ pub(in crate::console) async fn answer(
         CacheState::Ready(cache) => cache,
         CacheState::Reading(requests) => return Ok(reading(&console, requests)),
     };
-    let mut all = Stats::default();
-    cache.letters.iter().for_each(|letter| all.add(letter));
+    let all = stats(&cache);
     let palette = Palette::new(&greatest_first(&all.reasons));
     let summary = Summary::of(cache.matching(&filter), &cache);
     let suggestions = Suggestions::of(&cache, &all);
@@ -206,10 +205,15 @@ pub(in crate::console) fn chart(
     cache: &LetterCache,
     summary: &Summary<'_>,
 ) -> Markup {
+    let all = stats(cache);
+    draw(query, summary, &Palette::new(&greatest_first(&all.reasons)))
+}
+
+/// The counts of all dead letters, so that a reason has the same colour whatever the filter.
+fn stats(cache: &LetterCache) -> Stats {
     let mut all = Stats::default();
     cache.letters.iter().for_each(|letter| all.add(letter));
-    let palette = Palette::new(&greatest_first(&all.reasons));
-    draw(query, summary, &palette)
+    all
 }
 
 fn draw(query: &Query, summary: &Summary<'_>, palette: &Palette) -> Markup {

@@ -63,7 +63,7 @@ pub(super) async fn preview(
         elements(catalogue, topic, &text).into_iter().take(SHOWN_MAX).enumerate()
     {
         let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
-        // Those that get the event are seen even where there are many others.
+        // Matching subscriptions come first, so that they are seen among many others.
         report.subscriptions.sort_by_key(|of| !of.matches);
         let mut requests = Vec::new();
         for of in report.subscriptions.iter().take(SHOWN_MAX) {

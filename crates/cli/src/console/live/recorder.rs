@@ -254,15 +254,9 @@ fn of(line: &Line) -> Of {
 mod tests {
     use delivery::delivery::outcome::TransportResult;
     use delivery::request::{Method, Needs};
-    use tracing_subscriber::filter::LevelFilter;
 
     use super::*;
-
-    fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
-        let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let level = LevelFilter::INFO.into_level().unwrap();
-        Line { name: name.to_owned(), at_ms: 0, level, fields }
-    }
+    use crate::line_words::tests::line;
 
     fn request(body: &'static str, deliveries: Vec<Uuid>) -> Request {
         Request {

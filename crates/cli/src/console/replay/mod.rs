@@ -1,6 +1,7 @@
 //! Replays: the plan and the forecast of a new one, the jobs of this process, and the jobs in the ledgers.
 
 pub(super) mod forecast;
+mod form;
 pub(super) mod jobs;
 pub(super) mod plan;
 pub(super) mod running;

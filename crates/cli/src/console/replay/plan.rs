@@ -9,132 +9,31 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::Rate;
 use deadletters::dismissed::NOTE_MAX_CHARS;
-use deadletters::filter::Filter;
-use deadletters::ledger::is_job_name;
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{NewJob, ReplayJob, ReplayPlan, RunOptions, job_name};
-use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
 use uuid::Uuid;
 
 use super::forecast::Forecast;
+use super::form::ReplayForm;
 use crate::advice::chain;
 use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::destinations::Seen;
 use crate::console::letters::caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use crate::console::letters::filters::chips;
-use crate::console::letters::list::PICKED;
+use crate::console::letters::fingerprint::{FINGERPRINT, fingerprint};
 use crate::console::letters::summary::Summary;
 use crate::console::shell::error::PageError;
-use crate::console::shell::guard::TOKEN;
 use crate::console::shell::layout::{PageLayout, Section, reading};
 use crate::console::shell::markup::{line, word};
-use crate::console::shell::query::{InvalidField, LIST, Query, href, pairs, value};
+use crate::console::shell::query::{InvalidField, LIST};
 use crate::destinations::stopped_at;
-use crate::shell;
 use crate::text;
 use crate::this_machine::user;
 use crate::unreadable_ledger::refusal;
-
-/// Form fields of this page, besides filters.
-const FIELDS: [&str; 9] =
-    ["to", "to_topic", "to_url", "rate", "note", "count", "job", PICKED, TOKEN];
-
-/// The form of this page, from a query or a body.
-struct ReplayForm {
-    query: Query,
-    filter: Filter,
-    /// The other fields, as entered.
-    fields: Vec<(String, String)>,
-    /// The target and the rate, or the invalid field.
-    target: Result<(ReplayTarget, Option<Rate>), InvalidField>,
-}
-
-impl ReplayForm {
-    fn read(form: &[u8]) -> Result<Self, PageError> {
-        let pairs = pairs(form);
-        let (query, filter) = Query::read(&pairs, &FIELDS)?;
-        if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
-            // Otherwise, picking nothing would replay everything.
-            let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
-            let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
-            return Err(error.with_link(query.at(LIST), "Back to the list"));
-        }
-        let target = read_target(&pairs);
-        let fields =
-            pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
-        Ok(Self { query, filter, fields, target })
-    }
-
-    fn field(&self, name: &str) -> &str {
-        value(&self.fields, name).unwrap_or_default()
-    }
-
-    /// The name of the job in the form, or a new name.
-    fn job(&self) -> Result<String, InvalidField> {
-        match self.field("job") {
-            "" => Ok(job_name(Machine.now_ms())),
-            job if is_job_name(job) => Ok(job.to_owned()),
-            job => {
-                let why = format!("\"{job}\" is not a valid job name");
-                Err(InvalidField::new("job", why))
-            }
-        }
-    }
-
-    /// A link to this page with the same values.
-    fn options(&self) -> String {
-        let target = match self.field("to") {
-            "topic" => Some(("to-topic", self.field("to_topic"))),
-            "url" => Some(("to-url", self.field("to_url"))),
-            _ => None,
-        };
-        let rate = Some(("rate", self.field("rate"))).filter(|(_, rate)| !rate.is_empty());
-        let options = target.into_iter().chain(rate);
-        options.map(|(name, value)| format!(" --{name} {}", shell::typed(value))).collect()
-    }
-
-    fn href(&self) -> String {
-        self.href_with(self.query.filters())
-    }
-
-    /// A link to this page for dead letters in every state.
-    fn href_of_any_state(&self) -> String {
-        let others = self.query.filters().filter(|(name, _)| *name != "state");
-        self.href_with(others.chain([("state", "all")]))
-    }
-
-    fn href_with<'a>(&'a self, filters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        // Browsers keep URLs in their history, where the token does not belong. The page sets the other omitted fields again.
-        let is_kept = |name: &str| ![TOKEN, PICKED, "count", "job", "note"].contains(&name);
-        let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
-        href("/replay", filters.chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))
-    }
-}
-
-fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>), InvalidField> {
-    let target = match value(pairs, "to").unwrap_or("subscription") {
-        "subscription" => ReplayTarget::Subscription,
-        "topic" => {
-            let topic = value(pairs, "to_topic").unwrap_or_default();
-            ReplayTarget::Topic(topic.parse().map_err(|why| InvalidField::new("to_topic", why))?)
-        }
-        "url" => {
-            let text = value(pairs, "to_url").unwrap_or_default();
-            let url = http_url(text).map_err(|why| InvalidField::new("to_url", why))?;
-            ReplayTarget::Url(url)
-        }
-        other => {
-            let why = format!("\"{other}\" is not valid: expected subscription, topic or url");
-            return Err(InvalidField::new("to", why));
-        }
-    };
-    let rate = value(pairs, "rate").map(str::parse).transpose();
-    Ok((target, rate.map_err(|why| InvalidField::new("rate", why))?))
-}
 
 /// The page of a replay before it starts. Sends nothing.
 pub(in crate::console) async fn dry_run(
@@ -331,7 +230,7 @@ async fn count(
                 " are skipped: they are a subscriber's answers that are no events. They can be sent to a URL."
             }
         }
-        @if count > 0 && !cache.is_truncated { (button(console, form, count, forecast.rate())) }
+        @if count > 0 && !cache.is_truncated { (button(console, form, plan, forecast.rate())) }
     } }
 }
 
@@ -379,10 +278,10 @@ fn describe(target: &ReplayTarget) -> Markup {
     } }
 }
 
-fn button(console: &Console, form: &ReplayForm, count: u64, rate: Rate) -> Markup {
+fn button(console: &Console, form: &ReplayForm, plan: &ReplayPlan, rate: Rate) -> Markup {
     html! { form .buttons action="/replay" method="post" {
         (console.token.field())
-        input type="hidden" name="count" value=(count);
+        input type="hidden" name=(FINGERPRINT) value=(fingerprint(plan.ids()));
         // The name is chosen before the start, so that a form that is sent twice starts only one job.
         input type="hidden" name="job" value=(job_name(Machine.now_ms()));
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
@@ -392,13 +291,13 @@ fn button(console: &Console, form: &ReplayForm, count: u64, rate: Rate) -> Marku
         input type="hidden" name="rate" value=(rate);
         label .inline { "Note " input name="note" placeholder="for the list of replays" maxlength=(NOTE_MAX_CHARS) autocomplete="off"; }
         (console.access.submit(Action::Replay, true, &html! {
-            "Send " (text::dead_letters(count)) ", at most " (rate)
+            "Send " (text::dead_letters(plan.len() as u64)) ", at most " (rate)
         }))
         a .button href=(form.query.at(LIST)) { "Cancel" }
     } }
 }
 
-/// Starts the job for the dead letters that the form counted.
+/// Starts the job for the dead letters that the page showed.
 pub(in crate::console) async fn start(
     extract::State(console): extract::State<SharedConsole>,
     body: Bytes,
@@ -414,7 +313,7 @@ pub(in crate::console) async fn start(
     if console.jobs.knows(&job) {
         return Ok(started);
     }
-    // Bypasses the cache: the job sends exactly the dead letters that were counted, or nothing.
+    // Bypasses the cache: the job sends exactly the dead letters that were shown, or nothing.
     let state = console.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
     let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(
@@ -426,9 +325,11 @@ pub(in crate::console) async fn start(
     let refused =
         |why: String| with_link(PageError::new(StatusCode::CONFLICT, "Nothing was sent", why));
     let Planned { plan, .. } = plan_of(&console, &form, &cache, &target).await.map_err(refused)?;
-    if form.field("count") != plan.len().to_string() || cache.is_truncated {
+    if form.field(FINGERPRINT) != fingerprint(plan.ids()) || cache.is_truncated {
         let count = text::dead_letters(plan.len() as u64);
-        let why = format!("It would be {count} now. Nothing was sent; check the new count.");
+        let why = format!(
+            "It would be {count} now, and not those that were shown. Nothing was sent; check them."
+        );
         let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
         return Err(with_link(error));
     }
