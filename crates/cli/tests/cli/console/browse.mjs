@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SIZES, focused, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
+import { SIZES, focused, follow, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
 
 const [letter, hostile] = process.env.LETTERS.split(" ");
 
@@ -11,7 +11,7 @@ async function everyPageInEverySize(browser) {
   const pages = { home: "/", cause: "", letters: "/letters", letter: `/letters/${letter}`, hostile: `/letters/${hostile}`, replay: "/replay?status=5xx", jobs: "/jobs", destinations: "/destinations", subscriptions: "/subscriptions", error: "/nothing", invalid: "/letters?status=abc" };
   await inEverySize(browser, async (page, picture, bad) => {
     for (const [name, path] of Object.entries(pages)) {
-      if (name === "cause") await page.locator(".causes a.id").first().click();
+      if (name === "cause") await follow(page, page.locator(".causes a.id").first());
       else await page.goto(path);
       // Chromium reports a status of 400 and more; the page is what was asked for.
       if (["error", "invalid"].includes(name)) bad.length = 0;
@@ -34,13 +34,12 @@ async function aPersonFiltersOpensAndReplays(browser) {
   await page.goto("/letters");
   await page.locator("summary").filter({ hasText: "More filters" }).click();
   await page.getByLabel("Subscription", { exact: true }).fill("mail");
-  await page.getByRole("button", { name: "Apply", exact: true }).click();
-  await page.waitForURL(/subscription=mail/);
+  await follow(page, page.getByRole("button", { name: "Apply", exact: true }));
   assert.match(await page.locator("h1").innerText(), /^1 dead letter of 6$/);
-  await page.getByRole("link", { name: "order-5" }).click();
+  await follow(page, page.getByRole("link", { name: "order-5" }));
   assert.equal(await page.locator("h1").innerText(), "order-5");
   assert.equal(await page.locator(".timeline .attempt").count(), 2);
-  await page.getByRole("link", { name: "Replay it" }).click();
+  await follow(page, page.getByRole("link", { name: "Replay it" }));
   await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
   await page.getByRole("button", { name: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
@@ -68,14 +67,14 @@ async function aCauseLeadsToItsReplayAndIsDismissedWithANote(browser) {
   assert.ok(causes > 1, `${causes} causes`);
   const cause = page.locator(".causes tbody tr").filter({ hasText: "404" }).first();
   assert.match(await cause.innerText(), /less than a cent/);
-  await cause.locator("a.id").click();
+  await follow(page, cause.locator("a.id"));
   assert.match(await page.locator("h1").innerText(), /^404/);
   assert.match(await page.locator("footer").innerText(), /lastmile deadletters list .*--cause/);
-  await page.getByRole("link", { name: "Replay…" }).click();
+  await follow(page, page.getByRole("link", { name: "Replay…" }));
   await page.getByRole("heading", { name: /dead letters? would be sent/ }).waitFor();
   await page.goBack();
   await page.getByLabel("Nothing is to be done, because").fill("a test");
-  await page.getByRole("button", { name: /^Dismiss/ }).click();
+  await follow(page, page.getByRole("button", { name: /^Dismiss/ }));
   await page.getByText("No dead letter of this cause is open").waitFor();
   await page.goto("/");
   assert.equal(await page.locator(".causes tbody tr").count(), causes - 1);
@@ -110,15 +109,15 @@ async function picksLeadToTheirExactNumber(browser) {
   await box("Pick order-1").check();
   await box("Pick order-4").check();
   assert.match(await bar.innerText(), /2 picked/);
-  await bar.getByRole("button", { name: "Replay these 2" }).click();
+  await follow(page, bar.getByRole("button", { name: "Replay these 2" }));
   await page.getByRole("heading", { name: "2 dead letters would be sent" }).waitFor();
   await page.goBack();
   await box("Pick all on this page").check();
-  await bar.getByRole("button", { name: "Replay these 6" }).click();
+  await follow(page, bar.getByRole("button", { name: "Replay these 6" }));
   await page.getByRole("heading", { name: "6 dead letters would be sent" }).waitFor();
   await page.goto("/letters?status=503");
   await box("Pick order-1").check();
-  await bar.getByRole("link", { name: "Replay all 3 that match" }).click();
+  await follow(page, bar.getByRole("link", { name: "Replay all 3 that match" }));
   await page.getByRole("heading", { name: "3 dead letters would be sent" }).waitFor();
   await close();
 }
@@ -149,6 +148,12 @@ async function keysAloneLeadEverywhere(browser) {
   await close();
 }
 
+/** Waits until the page of this dead letter is loaded: before, its script does not handle keys. */
+async function shows(page, heading) {
+  await page.waitForFunction((text) => document.querySelector("h1")?.innerText === text, heading);
+  await page.waitForLoadState();
+}
+
 async function singleKeysLeadFromTheSearchToTheReplay(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   const at = () => page.evaluate(() => document.activeElement.innerText);
@@ -174,12 +179,12 @@ async function singleKeysLeadFromTheSearchToTheReplay(browser) {
   assert.match(await page.locator(".pick-bar").innerText(), /1 picked/);
   await page.keyboard.press("x");
   await page.keyboard.press("Enter");
-  await page.waitForURL(/letters.*search=overloaded/);
+  await page.waitForURL(/letters\/.*search=overloaded/);
   assert.match(await page.locator(".steps").innerText(), /2 of 3/);
   await page.keyboard.press("j");
-  await page.waitForFunction(() => document.querySelector("h1").innerText === "order-1");
+  await shows(page, "order-1");
   await page.keyboard.press("k");
-  await page.waitForFunction(() => document.querySelector("h1").innerText === "order-2");
+  await shows(page, "order-2");
   await page.keyboard.press("u");
   await page.waitForURL(/\/letters\?search=overloaded/);
   await page.keyboard.press("?");
@@ -263,16 +268,16 @@ async function anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser) {
 async function allWorksWithoutScripts(browser) {
   const { page, bad, close } = await open(browser, SIZES[1], "light", false);
   await page.goto("/letters");
-  await page.locator(".pick-bar button[type=submit]").click();
+  await follow(page, page.locator(".pick-bar button[type=submit]"));
   await page.getByRole("heading", { name: "Nothing is picked" }).waitFor();
   bad.length = 0;
   await page.goto("/letters");
   await page.getByRole("checkbox", { name: "Pick order-3" }).check();
-  await page.locator(".pick-bar button[type=submit]").click();
+  await follow(page, page.locator(".pick-bar button[type=submit]"));
   await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
   await page.goto("/letters?status=404");
-  await page.locator("#letters ~ form a.id").first().click();
-  await page.locator("a", { hasText: "Replay it" }).click();
+  await follow(page, page.locator("#letters ~ form a.id").first());
+  await follow(page, page.locator("a", { hasText: "Replay it" }));
   await page.locator("button", { hasText: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
   await page.locator(".state.good").waitFor();

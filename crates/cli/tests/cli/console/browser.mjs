@@ -41,6 +41,11 @@ export async function judge(page, name) {
   await page.screenshot({ path: `${pictures}/${name}.png` });
 }
 
+/** Clicks what leads to another page, and waits until that page is loaded. A click alone does not wait. */
+export async function follow(page, link) {
+  await Promise.all([page.waitForEvent("load"), link.click()]);
+}
+
 /** What has the focus: its name as it is read out. */
 export const focused = (page) => page.evaluate(() => {
   const at = document.activeElement;

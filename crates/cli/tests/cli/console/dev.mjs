@@ -3,7 +3,7 @@
 // back: `answer` lets the slow endpoint answer, `restart` starts dev again, whose ingress is in the line.
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
-import { SIZES, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
+import { SIZES, follow, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
 
 const answers = createInterface({ input: process.stdin });
 const lines = answers[Symbol.asyncIterator]();
@@ -56,12 +56,12 @@ async function anOpenPageFillsAndIsFiltered(browser) {
 async function anEventIsOpenedFollowedAndSentAgain(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   await page.goto("/live");
-  await rows(page, "order-1").first().getByRole("link", { name: "order-1" }).click();
+  await follow(page, rows(page, "order-1").first().getByRole("link", { name: "order-1" }));
   assert.equal(await page.locator("h1").innerText(), "order-1");
   const delivered = page.locator("section").filter({ has: page.getByRole("heading", { name: "shop/orders/good" }) });
   await delivered.locator("details summary").click();
   await delivered.getByText("application/cloudevents+json").waitFor();
-  await page.getByRole("link", { name: "Edit and resend" }).click();
+  await follow(page, page.getByRole("link", { name: "Edit and resend" }));
   const event = page.getByRole("textbox", { name: "Event" });
   await event.fill((await event.inputValue()).replace("order-1", "order-3"));
   await page.getByRole("button", { name: "Publish" }).click();
@@ -85,7 +85,7 @@ async function nothingOfAnEventRuns(browser) {
   await page.goto("/live");
   await publish("<img src=x onerror=alert(1)>", "'\"><script>alert(2)</script>");
   await rows(page, "<img src=x").filter({ hasText: "200 OK" }).waitFor();
-  await rows(page, "<img src=x").first().getByRole("link").first().click();
+  await follow(page, rows(page, "<img src=x").first().getByRole("link").first());
   assert.equal(await page.locator("h1").innerText(), "<img src=x onerror=alert(1)>");
   await close();
 }
@@ -127,12 +127,12 @@ async function everyPageInEverySize(browser) {
   await inEverySize(browser, async (page, picture, bad) => {
     for (const [name, path] of Object.entries(pages)) {
       if (path) await page.goto(path);
-      else await rows(page, "order-1").first().getByRole("link").first().click();
+      else await follow(page, rows(page, "order-1").first().getByRole("link").first());
       if (name === "event") await page.locator("details.exchange summary").first().click();
       if (name === "no-event") {
         // Chromium reports the status, which is 404.
         bad.length = 0;
-        await page.getByRole("link", { name: "Live", exact: true }).last().click();
+        await follow(page, page.getByRole("link", { name: "Live", exact: true }).last());
         await page.goBack();
         bad.length = 0;
       }
@@ -193,10 +193,9 @@ async function pagesAreReadWithoutScripts(browser) {
   const { page, close } = await open(browser, SIZES[1], "light", false);
   await page.goto("/live");
   await page.locator("#text").fill("order-1");
-  await page.locator("button", { hasText: "Filter" }).click();
-  await page.waitForURL(/text=order-1/);
-  await page.locator("#live a.id").first().click();
-  await page.locator("a", { hasText: "Edit and resend" }).click();
+  await follow(page, page.locator("button", { hasText: "Filter" }));
+  await follow(page, page.locator("#live a.id").first());
+  await follow(page, page.locator("a", { hasText: "Edit and resend" }));
   await page.locator("button", { hasText: "Publish" }).click();
   await page.locator("#accepted").waitFor();
   await close();
