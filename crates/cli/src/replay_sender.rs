@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::files::usage_error;
 use crate::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_RETRY_QUEUE};
+use crate::shell;
 use crate::stack::Stack;
 use crate::this_machine::{allow_private, is_here};
 
@@ -57,6 +58,14 @@ impl ReplayQueues {
     /// Whether nothing names a queue: then it is that of a `lastmile dev` on this machine.
     pub(crate) fn is_default(&self) -> bool {
         self.given.is_none() && self.stack.is_none() && self.local.is_none()
+    }
+
+    /// The option that names the queue for this target, if a command without it would take another one.
+    pub(crate) fn option(&self, target: &ReplayTarget) -> String {
+        let is_named = self.given.is_some() || self.local.is_some();
+        let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
+        let other = queue.filter(|url| ![DEV_RETRY_QUEUE, DEV_EVENTS_QUEUE].contains(&url.as_str()));
+        other.map(|url| format!(" --queue-url {}", shell::typed(url.as_str()))).unwrap_or_default()
     }
 
     /// The queues of a local AWS, for deliveries and for events.

@@ -6,12 +6,12 @@
 //! Promises: every request is counted, and every read has a limit. Does not cache, and does not know what a dead letter is.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use adapters::storage::{Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError};
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use aws_sdk_s3::Client;
 use delivery::subscription::sink::Container;
 
@@ -54,6 +54,8 @@ impl std::error::Error for TooLarge {}
 #[derive(Clone)]
 pub struct DeadLetterContainer {
     storage: Storage,
+    /// The folder, if it is none of a bucket.
+    folder: Option<PathBuf>,
     /// As a person names it.
     pub name: String,
     /// What every key begins with, without slashes at its ends; may be empty.
@@ -81,11 +83,12 @@ impl DeadLetterContainer {
                     --container names another folder, or s3://BUCKET[/PREFIX]";
         let found =
             folder.is_dir().then(|| Self::new(Storage::folder(folder), address, String::new()));
+        let found = found.map(|found| Self { folder: Some(folder.to_owned()), ..found });
         found.with_context(|| format!("there is no folder {address}: {help}"))
     }
 
     fn new(storage: Storage, name: &str, prefix: String) -> Self {
-        Self { storage, name: name.to_owned(), prefix, requests: Arc::default() }
+        Self { storage, folder: None, name: name.to_owned(), prefix, requests: Arc::default() }
     }
 
     /// What every key of it begins with: nothing, or a path that ends in a slash.
@@ -107,7 +110,12 @@ impl DeadLetterContainer {
     }
 
     /// One page of a listing.
+    ///
+    /// # Errors
+    /// When it cannot be listed. A folder that was removed has no dead letters, but it is no empty container either.
     pub(crate) async fn page(&self, request: &ListRequest) -> anyhow::Result<Page> {
+        let is_there = self.folder.as_ref().is_none_or(|folder| folder.is_dir());
+        ensure!(is_there, "there is no folder {} any more", self.name);
         let page = self.counted(1).list_page(request).await;
         page.with_context(|| format!("{} cannot be listed", self.name))
     }
@@ -201,5 +209,23 @@ impl DeadLetterContainer {
     pub async fn delete(&self, keys: &[String]) -> anyhow::Result<()> {
         let deleted = self.counted(keys.len().div_ceil(PAGE_MAX)).delete(keys).await;
         deleted.with_context(|| format!("blobs of {} cannot be removed", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_that_was_removed_is_no_empty_container() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("letters");
+        std::fs::create_dir(&folder).unwrap();
+        let container = DeadLetterContainer::folder(folder.to_str().unwrap()).unwrap();
+        let request = ListRequest::default();
+        assert!(container.page(&request).await.unwrap().entries.is_empty());
+        std::fs::remove_dir(&folder).unwrap();
+        let error = container.page(&request).await.err().unwrap().to_string();
+        assert_eq!(error, format!("there is no folder {} any more", folder.display()));
     }
 }

@@ -67,7 +67,8 @@ async fn the_page_shows_the_dead_letters_that_the_verbs_show() {
 
 #[tokio::test]
 async fn only_its_own_host_name_is_answered_and_nothing_can_run_be_cached_or_framed() {
-    let server = ConsoleServer::start(&samples(), &[]);
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
     for host in ["rebound.example.com", "rebound.example.com:9181", "10.1.2.3"] {
         let response = server.get("/").header("host", host).send().await.expect("an answer");
         let (status, said) = status_and_text(response).await;
@@ -154,7 +155,8 @@ fn requests(page: &str) -> u64 {
 
 #[tokio::test]
 async fn another_site_causes_no_reads_and_an_unknown_id_does_not_read_the_container() {
-    let server = ConsoleServer::start(&samples(), &[]);
+    let container = samples();
+    let server = ConsoleServer::start(&container, &[]);
     for (site, status) in [
         ("cross-site", 403),
         ("same-site", 403),
@@ -368,6 +370,7 @@ async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger()
     let server =
         ConsoleServer::start(&container, &["--queue-url", "http://127.0.0.1:1/000000000000/retry"]);
     let page = server.page("/replay?id=order-5").await;
+    assert!(page.contains(" --queue-url http://127.0.0.1:1/000000000000/retry"), "{page}");
     let (token, shown) = (hidden(&page, "token"), hidden(&page, "fingerprint"));
     let form = [("id", "order-5"), ("fingerprint", &shown), ("token", &token)];
     let (status, said) =

@@ -195,12 +195,15 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
 #[tokio::test]
 async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wanted() {
     let container = with_newer_ledger();
+    container.write(&[("_dismissed/strange.ndjson".to_owned(), "{}\n".to_owned())]);
     let server = ConsoleServer::start(&container, &[]);
     let id = LETTERS[0].id();
     for path in ["/letters?state=all", "/jobs", &format!("/letters/{id}")] {
         let page = server.page(path).await;
         assert!(page.contains("not shown: the replay job newer"), "{path}: {page}");
         assert!(page.contains("/jobs/known"), "{path}: {page}");
+        let is_named = page.contains("1 record of dismissals, for example _dismissed/strange.ndjson");
+        assert_eq!(is_named, path != "/jobs", "{path}: {page}");
     }
     let refused = server.page("/replay?id=order-2").await;
     assert!(refused.contains(NEWER) && !refused.contains("name=\"fingerprint\""), "{refused}");
@@ -214,4 +217,14 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
     assert!(!container.path().join("_replays/page").exists());
     let all = ["list", "--state", "all", "--output", "ndjson"];
     assert_eq!(lines(&container.run(&all)).len(), 5);
+}
+
+#[tokio::test]
+async fn the_page_does_not_show_a_removed_folder_as_a_container_without_dead_letters() {
+    let container = TestContainer::folder();
+    let server = ConsoleServer::start(&container, &[]);
+    std::fs::remove_dir(container.path()).expect("it is empty");
+    let (status, said) = server.status_and_text("/").await;
+    assert_eq!(status, 502, "{said}");
+    assert!(said.contains("there is no folder letters any more"), "{said}");
 }

@@ -26,7 +26,7 @@ use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
 use crate::console::shell::markup::{
-    block, boxed, jobs_not_shown, line, named_box, or_none, outcome, time, time_and_age, word,
+    block, boxed, states_not_read, line, named_box, or_none, outcome, time, time_and_age, word,
 };
 use crate::console::shell::query::{Query, href, pairs};
 use crate::console::subscriptions;
@@ -60,7 +60,7 @@ pub(in crate::console) async fn answer(
         links: &links,
     };
     let main = html! {
-        (jobs_not_shown(states.unreadable()))
+        (states_not_read(&states))
         (content(&console, &shown, replayed))
     };
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());

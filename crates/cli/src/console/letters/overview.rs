@@ -19,7 +19,7 @@ use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section, UpdateSchedule, reading};
-use crate::console::shell::markup::{jobs_not_shown, line, time, word};
+use crate::console::shell::markup::{line, states_not_read, time, word};
 use crate::console::shell::query::{InvalidField, LIST, Query, pairs};
 use crate::text;
 
@@ -159,7 +159,7 @@ pub(in crate::console) fn notices(console: &Console, cache: &LetterCache) -> Mar
                 (line(&unreadable.example))
             }
         }
-        (jobs_not_shown(cache.states.unreadable()))
+        (states_not_read(&cache.states))
     }
 }
 

@@ -7,13 +7,14 @@ use std::borrow::Cow;
 
 use adapters::machine::Machine;
 use deadletters::replay::UnreadableLedger;
+use deadletters::state::LetterStates;
 use delivery::ports::Clock as _;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, PreEscaped, html};
 
 use crate::text;
-use crate::unreadable_ledger::not_shown;
+use crate::unreadable_ledger::{dismissals_not_read, not_shown};
 
 /// Untrusted text on one line, without trailing line ends.
 pub(in crate::console) fn line(text: &str) -> Markup {
@@ -84,6 +85,14 @@ pub(in crate::console) fn word(text: &str) -> Markup {
 /// A note about replay jobs that cannot be shown, if there are any.
 pub(in crate::console) fn jobs_not_shown(ledgers: &[UnreadableLedger]) -> Markup {
     html! { @if let Some(note) = not_shown(ledgers) { p .notice { (line(&note)) } } }
+}
+
+/// The notices about dismissals and replays that cannot be read.
+pub(in crate::console) fn states_not_read(states: &LetterStates) -> Markup {
+    html! {
+        @if let Some(note) = dismissals_not_read(states.unreadable_dismissals()) { p .notice { (note) } }
+        (jobs_not_shown(states.unreadable()))
+    }
 }
 
 /// A value, or a placeholder if there is none.
