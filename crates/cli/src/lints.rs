@@ -93,7 +93,7 @@ pub(crate) fn lints_at(
             .into_iter()
             .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
         let addresses = [
-            ("url", "", Some(&subscription.destination.url)),
+            ("url", "", Some(&*subscription.destination.url)),
             ("auth", " a client's secret", token_server(subscription)),
             ("reply", " replies", reply_address(subscription)),
             (SINK, " dead letters", sink_address(subscription)),

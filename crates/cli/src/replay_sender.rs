@@ -64,7 +64,8 @@ impl ReplayQueues {
     pub(crate) fn option(&self, target: &ReplayTarget) -> String {
         let is_named = self.given.is_some() || self.local.is_some();
         let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
-        let other = queue.filter(|url| ![DEV_RETRY_QUEUE, DEV_EVENTS_QUEUE].contains(&url.as_str()));
+        let other =
+            queue.filter(|url| ![DEV_RETRY_QUEUE, DEV_EVENTS_QUEUE].contains(&url.as_str()));
         other.map(|url| format!(" --queue-url {}", shell::typed(url.as_str()))).unwrap_or_default()
     }
 

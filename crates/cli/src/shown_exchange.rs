@@ -2,8 +2,8 @@
 //!
 //! Separate, because it is the only place where a request's headers are looked at. Promises: a header is
 //! shown only if it is one of ours, or if its subscription says that its value is no secret; what a request
-//! sends as a credential is hidden in the response as dispatch hides it in dead letters. Does not hide
-//! anything in the body of a request: that is the event.
+//! sends as a credential is hidden in the response as dispatch hides it in dead letters. Of the body of a request it hides
+//! only the secrets of templates: the rest is the event.
 
 use delivery::delivery::outcome::Exchange;
 use delivery::request::Request;
@@ -116,11 +116,13 @@ impl ShownExchange {
                 is_cut: answer_bytes > RESPONSE_SHOWN_MAX_BYTES,
             },
         });
+        let (body, mut of_secrets) = (shown(&request.body), Credentials::default());
+        request.hidden.iter().for_each(|secret| of_secrets.add_header(secret.expose()));
         Self {
             method: request.method.as_str(),
             url: url(request, subscription),
             headers,
-            body: shown(&request.body),
+            body: ShownBody { text: of_secrets.hide_in_text(body.text), ..body },
             response,
             detail: redacted.detail,
             started_ms: exchange.started_ms,
@@ -150,10 +152,10 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
 fn hides_path(request: &Request, subscription: &Subscription) -> bool {
     let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
     let is_sink = matches!(&dead_letter.sink, Sink::Address(url) if *url == request.url);
-    if is_sink && destination.url != request.url {
+    if is_sink && *destination.url != request.url {
         dead_letter.hide_path
     } else {
-        destination.hide_path
+        destination.hide_path || destination.url.path.iter().any(|path| !path.secrets.is_empty())
     }
 }
 
@@ -178,6 +180,7 @@ pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscripti
     stated.all(|header| match &header.value {
         Value::Static(text) => text == value,
         Value::Path(_) => true,
+        Value::Template(of) => of.secrets.is_empty(),
         Value::Concealed(_) | Value::Secret(_) => false,
     })
 }

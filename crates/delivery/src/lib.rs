@@ -11,6 +11,7 @@
 //! - [`time`]: durations and timestamps. [`waits`]: how long everything waits. [`address`]: which addresses requests may go to; no other
 //!   module uses it.
 //! - [`event`]: what was published. [`document`]: trees of values with positions, and how fields are declared.
+//! - [`template`]: bodies, header values, query values and paths that are made from an event.
 //! - [`subscription`]: which events go where, and how hard to try.
 //! - [`delivery`](mod@delivery): the state of one event for one subscription, its attempts and its
 //!   end.
@@ -71,6 +72,7 @@ pub mod request;
 pub mod shell;
 pub mod subscription;
 pub mod table;
+pub mod template;
 pub mod time;
 pub mod topic_object;
 pub mod waits;

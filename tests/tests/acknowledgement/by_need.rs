@@ -86,7 +86,7 @@ fn a_record_waits_whose_topic_is_not_read_before_the_invocation_ends() {
 fn before_an_event_goes_on_again_the_topics_that_it_may_come_to_are_read() {
     let topic = |name: &str| name.parse().expect("a topic");
     let mut onward = subscription("shop/orders/s0");
-    onward.destination.url = address_of(&topic("shop/next"));
+    onward.destination.url = address_of(&topic("shop/next")).into();
     let mut next = subscription("shop/next/s1");
     next.dead_letter.sink = Sink::Topic(topic("shop/failed"));
     let again = Delivery { hops: 1, ..delivery("shop/orders/s0") };

@@ -18,7 +18,7 @@ use crate::fake_ports::{FakePorts, catalogue_of, record};
 /// The subscription of all events, which go on to `shop/all`.
 fn onward() -> Subscription {
     let mut onward = subscription("shop/orders/s0");
-    onward.destination.url = address_of(&"shop/all".parse().expect("a topic"));
+    onward.destination.url = address_of(&"shop/all".parse().expect("a topic")).into();
     onward
 }
 

@@ -118,6 +118,13 @@ const SECTIONS: [(&str, &[&[&str]]); 4] = [
             &[
                 "tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}",
             ],
+            &["method: PUT", "method: DELETE"],
+            &["query: {a: '{{ attempt.number }}', b: c}"],
+            &[
+                "body: {a: ['{{ attempt.number }}', 1.5, null]}",
+                "bodyText: '<a>{{ attempt.number }}</a>'",
+                "bodyText: a, contentType: application/xml",
+            ],
             &["schema: eventgrid", "schema: custom", "schema: cloudevents-binary"],
             &["plainJson: true", "plainJson: false"],
             &["hidePath: true", "hidePath: false"],
@@ -127,6 +134,7 @@ const SECTIONS: [(&str, &[&[&str]]); 4] = [
                 "headers: [{name: a, value: b}, {name: c, path: data.id}]",
                 "headers: [{name: a, value: b, hidden: true}]",
                 "headers: [{name: k, secret: 'env:K'}]",
+                "headers: [{name: t, value: 'number {{ attempt.number }}'}]",
             ],
             &[
                 "auth: {basic: {user: u, password: 'env:P'}}",

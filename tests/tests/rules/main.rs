@@ -11,6 +11,7 @@ mod arbitrary;
 mod aws_envelopes;
 mod batches;
 mod blobs;
+mod bodies;
 mod canonical;
 mod cesql;
 mod compatibility;

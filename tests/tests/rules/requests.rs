@@ -37,7 +37,7 @@ fn printed(request: &Request) -> String {
         request.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     let body =
         String::from_utf8(request.body.to_vec()).expect("the bodies of these requests are text");
-    format!("POST {}\n{headers}\n{body}", request.url)
+    format!("{} {}\n{headers}\n{body}", request.method.as_str(), request.url)
 }
 
 fn composed(subscription: &Subscription, delivery: &Delivery) -> Result<Request, Unsendable> {

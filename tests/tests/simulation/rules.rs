@@ -196,8 +196,8 @@ fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
     let name = format!("{topic}/s{number}").parse().expect("a name");
     let mut subscription = Subscription::new(name, profile.dialect, url);
-    subscription.destination =
-        Destination::new(subscription.destination.url, profile.response_timeout_ms);
+    let url = (*subscription.destination.url).clone();
+    subscription.destination = Destination::new(url, profile.response_timeout_ms);
     subscription.retry = profile.retry.clone();
     subscription.dead_letter.format = DeadLetterFormat::Fixed(Format::Namespace);
     subscription.dead_letter.delay_ms = 0;

@@ -155,7 +155,9 @@ impl HttpSender {
         let is_own = |name: &str| signed.is_none() || !is_of_signature(name);
         let own = request.headers.iter().filter(|(name, _)| is_own(name));
         let mut headers = header_map(own.chain(of_signature)).map_err(unsendable)?;
-        if request.body.is_empty() && request.method == Method::Post {
+        if request.body.is_empty()
+            && matches!(request.method, Method::Post | Method::Put | Method::Patch)
+        {
             // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
@@ -290,6 +292,10 @@ async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<A
     let mut sent = http::Request::new(Full::new(request.body.clone()));
     *sent.method_mut() = match request.method {
         Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Patch => http::Method::PATCH,
+        Method::Delete => http::Method::DELETE,
+        Method::Get => http::Method::GET,
         Method::Options => http::Method::OPTIONS,
     };
     *sent.uri_mut() = uri(&request.url).ok_or(Failure::Url)?;

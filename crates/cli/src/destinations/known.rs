@@ -134,7 +134,7 @@ impl Place {
         let all = subscriptions.catalogue.subscriptions();
         // Several addresses may differ only in their query.
         let is_address = |it: &Subscription, url: &Url| {
-            it.destination.url == *url || it.destination.display() == url.as_str()
+            *it.destination.url == *url || it.destination.display() == url.as_str()
         };
         let is_named = |it: &&Arc<Subscription>| match name {
             Name::Subscription(name) => it.name == *name,
@@ -144,7 +144,7 @@ impl Place {
         let named: Vec<&Arc<Subscription>> = all.filter(is_named).collect();
         let exact = named
             .iter()
-            .filter(|it| matches!(name, Name::Address(url) if it.destination.url == *url));
+            .filter(|it| matches!(name, Name::Address(url) if *it.destination.url == *url));
         let exact: BTreeSet<DestinationKey> =
             exact.map(|it| DestinationKey::of_subscription(it)).collect();
         let mut keys: BTreeSet<DestinationKey> =

@@ -46,7 +46,7 @@ fn changed_headers(subscription: &Subscription, event: &Event) -> Vec<ChangedHea
             let sent = of_event(path, event).filter(|sent| !sent.changes.is_empty())?;
             Some(ChangedHeader { name: header.name.clone(), sent })
         }
-        Value::Static(_) | Value::Concealed(_) | Value::Secret(_) => None,
+        Value::Static(_) | Value::Concealed(_) | Value::Secret(_) | Value::Template(_) => None,
     });
     changed.collect()
 }

@@ -69,7 +69,7 @@ pub(crate) fn topic(of: &Topic) -> Json {
 /// The `spec` of a subscription: what differs from the defaults of its profile.
 pub(crate) fn spec(of: &Subscription) -> Json {
     let own = DeliverySettings::from(of);
-    let defaults = DeliverySettings::of(of.dialect, own.destination.url.clone());
+    let defaults = DeliverySettings::of(of.dialect, (*own.destination.url).clone());
     with_own(differences(&own, &defaults), of)
 }
 

@@ -192,6 +192,10 @@ fn read_subscription<'a>(
         if subscription.destination.topic().is_some() {
             report_unused_of_topic(&spec);
         }
+        if subscription.batch.is_some() && subscription.destination.reads_event() {
+            let message = "a batch has no `event`: use `events`, the list of them";
+            return spec.peek("destination").and_then(|at| at.refuse(message));
+        }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?
 }

@@ -25,7 +25,7 @@ pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(Ba
     // Only values from the event are resolved here, and those need no secret.
     let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
     for header in dynamic {
-        let value = header.value(&delivery.event, &no_secrets).ok()?;
+        let value = header.value(&delivery.event, &no_secrets, None).ok()?;
         dynamic_headers.extend(value.map(|value| (header.name.clone(), value.into_owned())));
     }
     Some((BatchKey { form, headers: dynamic_headers }, text.len() as u64))

@@ -22,6 +22,7 @@ mod notification;
 mod request;
 mod signature;
 pub mod signer;
+mod templates;
 pub mod tls;
 pub mod token;
 pub mod verification;
@@ -35,8 +36,8 @@ pub use self::content::content_type;
 use self::content::{CLOUD_EVENT, Content, text};
 pub use self::context::AttemptContext;
 pub use self::request::{
-    ANSWER_MAX_BYTES, Method, Needs, REPLY_MAX_BYTES, REQUEST_HEADERS_MAX,
-    REQUEST_HEADERS_MAX_BYTES, Request,
+    ANSWER_MAX_BYTES, Needs, REPLY_MAX_BYTES, REQUEST_HEADERS_MAX, REQUEST_HEADERS_MAX_BYTES,
+    Request,
 };
 pub use self::signature::KeyError;
 use self::signer::Signer;
@@ -45,10 +46,12 @@ use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::{Event, Input};
+pub use crate::subscription::Method;
 use crate::subscription::header::HeaderError;
-use crate::subscription::secret::Keyring;
+use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::sink::Sink;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
+use crate::template::Values;
 
 /// Who sends, as a DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
 pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
@@ -75,12 +78,14 @@ pub fn compose(
         }
     }
     let destination = &subscription.destination;
-    let Content { mut headers, body } = body::content(subscription, deliveries)?;
+    let values = templates::values(subscription, deliveries, context)?;
+    let values = values.as_ref();
+    let Content { mut headers, body } = templates::content(subscription, deliveries, values)?;
     if destination.notification_headers {
         headers.extend(notification::headers(deliveries, &body));
     }
     let own = match deliveries.first() {
-        Some(first) => own_headers(destination, &first.event, context.keyring)?,
+        Some(first) => own_headers(destination, &first.event, context.keyring, values)?,
         None => Vec::new(),
     };
     // A subscription may set the trace itself, and two would be invalid.
@@ -106,9 +111,9 @@ pub fn compose(
     }
     // Last, because values from the event count as well.
     check_size(&headers)?;
-    let (url, timeout_ms) = (destination.url.clone(), context.timeout_ms);
+    let (url, timeout_ms) = (templates::url(destination, values)?, context.timeout_ms);
     Ok(Request {
-        method: Method::Post,
+        method: destination.method,
         url,
         headers,
         body,
@@ -117,9 +122,16 @@ pub fn compose(
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
-        hidden: destination.unsent_secrets(context.keyring),
+        hidden: hidden(destination, context.keyring),
         deliveries: ids,
     })
+}
+
+/// The secrets that must not be shown, in the answer or in what a template has made.
+fn hidden(destination: &Destination, keyring: &Keyring) -> Vec<Secret> {
+    let mut hidden = destination.unsent_secrets(keyring);
+    hidden.extend(destination.template_secrets().filter_map(|name| keyring.get(name)).cloned());
+    hidden
 }
 
 /// Refuses headers that no server would accept.
@@ -243,7 +255,7 @@ pub(crate) fn parts_without_event(
     context: AttemptContext<'_>,
 ) -> Result<(Vec<(String, String)>, RequestTls), Unsendable> {
     let no_event = Event::recall(&"{}".into(), Input::Auto);
-    let mut headers = own_headers(destination, &no_event, context.keyring)?;
+    let mut headers = own_headers(destination, &no_event, context.keyring, None)?;
     if !destination.signing_secrets().is_empty() {
         headers.extend(signature::headers(destination.signing_secrets(), id, body, context)?);
     }
@@ -254,9 +266,10 @@ fn own_headers(
     destination: &Destination,
     event: &Event,
     keyring: &Keyring,
+    values: Option<&Values>,
 ) -> Result<Vec<(String, String)>, Unsendable> {
     let named = destination.headers.iter().filter_map(|header| {
-        let value = header.value(event, keyring).transpose()?;
+        let value = header.value(event, keyring, values).transpose()?;
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
     let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;

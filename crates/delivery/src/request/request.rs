@@ -10,27 +10,8 @@ use uuid::Uuid;
 
 use super::signer::Signer;
 use super::tls::RequestTls;
+use crate::subscription::Method;
 use crate::subscription::secret::Secret;
-
-/// The method of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Delivers events.
-    Post,
-    /// Asks for consent (CloudEvents handshake).
-    Options,
-}
-
-impl Method {
-    /// As it is sent.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Post => "POST",
-            Self::Options => "OPTIONS",
-        }
-    }
-}
 
 /// The part of an answer that decides its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +46,7 @@ pub struct Request {
     pub tls: RequestTls,
     /// What its sender signs it with.
     pub signer: Option<Signer>,
-    /// What an answer must not show, beside what this sends.
+    /// What an answer must not show, beside what this sends, and what nobody is shown of its body.
     pub hidden: Vec<Secret>,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,

@@ -11,21 +11,25 @@ use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::auth::{Auth, TokenSource};
 use crate::subscription::concurrency::{Concurrencies, Concurrency};
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::destination_url::{DestinationUrl, EventsUrl, readable};
 use crate::subscription::header::{self, Header, Value};
-use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::kinds::auth::obstacle;
 use crate::subscription::kinds::ca_bundle::CaBundles;
 use crate::subscription::kinds::headers::Headers;
 use crate::subscription::kinds::references::KeyOf;
 use crate::subscription::kinds::secrets::{PUBLIC_KEYS, SECRETS};
+use crate::subscription::kinds::templates::{Body, CONTENT_TYPE, Query, Text};
 use crate::subscription::kinds::{limits, names};
+use crate::subscription::method::Method;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::shown::{addressed, host_of, shown};
+use crate::subscription::templates::{QueryParameter, Templated};
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
+use crate::template::{BodyTemplate, TextTemplate};
 use crate::time::duration::{DAY_MS, HOUR_MS, SECOND_MS};
 
 record! {
@@ -33,9 +37,21 @@ record! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
         /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
-        "url" => pub url: Url = Required(Endpoint::OF_EVENTS),
+        /// Its path may have expressions, each of which is one segment or a part of one.
+        "url" => pub url: DestinationUrl = Required(EventsUrl),
         /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
         "reference" => pub reference: Option<String> = KeyOf("url"),
+        /// The method of every request. A GET has no body.
+        "method" => pub method: Method = Or(Word(&Method::OF_EVENTS, Method::as_str), Method::Post),
+        /// Parameters that are added to the query. Their values may have expressions.
+        "query" => pub query: Vec<QueryParameter> = Or(Query, Vec::new()),
+        /// The body in place of the event: JSON, whose strings may have expressions. A string that is one expression becomes
+        /// its value, of any type.
+        "body" => pub body: Option<Templated<BodyTemplate>> = Optional(Body, "the event"),
+        /// The body in place of the event: a text with expressions, for bodies that are not JSON.
+        "bodyText" => pub body_text: Option<Templated<TextTemplate>> = Optional(Text("destination.bodyText"), "the event"),
+        /// The content type of body or bodyText; without it, application/json or text/plain.
+        "contentType" => pub content_type: Option<String> = Optional(CONTENT_TYPE, "that of the body"),
         /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
         /// array of one, other JSON as plainJson says.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
@@ -74,7 +90,7 @@ record! {
         /// The handshake that validates it before the first delivery.
         "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not asked for"),
     }
-    check check_auth;
+    check check;
 }
 
 record! {
@@ -134,6 +150,45 @@ struct Confidential<'d> {
     headers: &'d [Header],
     auth: Option<&'d Auth>,
     signing: Option<&'d Signing>,
+    /// The secrets of templates.
+    templates: Vec<&'d SecretName>,
+}
+
+/// Checks what fields of a destination have to do with each other, whichever document states them.
+fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    check_auth(destination, fields)?;
+    check_body(destination, fields)
+}
+
+/// Checks that a destination has one body, and reports what has no effect beside it.
+fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    let at = |names: &[&'static str]| {
+        let own = names.iter().find_map(|name| fields.own(name));
+        own.unwrap_or_else(|| fields.parent().clone())
+    };
+    if destination.consent.is_some() && destination.url.path.is_some() {
+        let message = "consent is asked of one address: the url cannot have expressions";
+        return at(&["consent", "url"]).refuse(message);
+    }
+    let Destination { body, body_text, content_type, method, schema, .. } = destination;
+    match (body, body_text) {
+        (Some(_), Some(_)) => {
+            at(&["bodyText", "body"]).refuse("a request has one of body and bodyText")
+        }
+        (None, None) if content_type.is_some() => {
+            at(&["contentType"]).refuse("contentType belongs to body or bodyText")
+        }
+        (None, None) => Some(()),
+        (Some(_), None) | (None, Some(_)) if *method == Method::Get => {
+            at(&["body", "bodyText", "method"]).refuse("a GET has no body: state another method")
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            if let (Some(_), Some(at)) = (schema, fields.own("schema")) {
+                at.warn("no effect: the body is made by its template");
+            }
+            Some(())
+        }
+    }
 }
 
 /// Checks the `auth` of a destination, whichever document states it.
@@ -157,8 +212,13 @@ impl Destination {
     #[must_use]
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
-            url,
+            url: url.into(),
             reference: None,
+            method: Method::Post,
+            query: Vec::new(),
+            body: None,
+            body_text: None,
+            content_type: None,
             hide_path: false,
             response_timeout_ms,
             schema: None,
@@ -227,7 +287,9 @@ impl Destination {
     fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
         // Signing secrets are never sent, so no answer can echo them.
-        let Confidential { headers, auth, signing: _ } = self.confidential();
+        let Confidential { headers, auth, signing: _, templates } = self.confidential();
+        let of_templates = templates.into_iter().filter_map(|name| keyring.get(name));
+        of_templates.for_each(|value| credentials.add_header(value.expose()));
         for header in headers {
             let is_credential = is_credential(&header.name);
             match &header.value {
@@ -241,7 +303,7 @@ impl Destination {
                     let sent = event.and_then(|event| header::of_event(path, event));
                     sent.into_iter().for_each(|sent| credentials.add_header_of_event(&sent.value));
                 }
-                Value::Static(_) | Value::Path(_) => {}
+                Value::Static(_) | Value::Path(_) | Value::Template(_) => {}
             }
         }
         let of_auth = auth.and_then(|auth| auth.header(keyring).ok()?);
@@ -277,7 +339,7 @@ impl Destination {
             Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
             Some(TokenSource::Aws(_)) | None => None,
         };
-        self.secrets().map(|name| (name, &self.url)).chain(of_client)
+        self.secrets().map(|name| (name, &*self.url)).chain(of_client)
     }
 
     /// Where the token comes from that a request needs, if it needs one.
@@ -308,13 +370,40 @@ impl Destination {
 
     /// Every secret with a name that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let Confidential { headers, auth, signing } = self.confidential();
+        let Confidential { headers, auth, signing, templates } = self.confidential();
         let of_headers = headers.iter().filter_map(|header| match &header.value {
             Value::Secret(name) => Some(name),
-            Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Template(_) => None,
         });
         let of_signing = signing.into_iter().flat_map(|signing| &signing.secrets);
-        of_headers.chain(auth.into_iter().flat_map(Auth::secrets)).chain(of_signing)
+        let of_auth = auth.into_iter().flat_map(Auth::secrets);
+        of_headers.chain(of_auth).chain(of_signing).chain(templates)
+    }
+
+    /// The secrets that its templates contain or sign with.
+    pub fn template_secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.confidential().templates.into_iter()
+    }
+
+    /// Whether a request is made by a template, in part or as a whole.
+    #[must_use]
+    pub fn has_templates(&self) -> bool {
+        let of_headers = self.headers.iter().any(|of| matches!(of.value, Value::Template(_)));
+        let of_body = self.body.is_some() || self.body_text.is_some();
+        of_body || of_headers || !self.query.is_empty() || self.url.path.is_some()
+    }
+
+    /// Whether a template reads `event`, which a request with several events does not have.
+    #[must_use]
+    pub fn reads_event(&self) -> bool {
+        let texts = self.headers.iter().filter_map(|header| match &header.value {
+            Value::Template(of) => Some(of),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
+        });
+        let texts = texts.chain(&self.body_text).chain(self.query.iter().map(|of| &of.value));
+        self.body.as_ref().is_some_and(|of| of.template.reads_event())
+            || self.url.path.as_ref().is_some_and(|of| of.template.reads_event())
+            || texts.into_iter().any(|of| of.template.reads_event())
     }
 
     /// The settings that may hold credentials. It names every field, so a new field does not compile until somebody has
@@ -324,7 +413,12 @@ impl Destination {
             headers,
             auth,
             signing,
-            url: _,
+            url,
+            query,
+            body,
+            body_text,
+            method: _,
+            content_type: _,
             reference: _,
             schema: _,
             plain_json: _,
@@ -340,7 +434,17 @@ impl Destination {
             disable: _,
             consent: _,
         } = self;
-        Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref() }
+        let of_headers = headers.iter().filter_map(|header| match &header.value {
+            Value::Template(of) => Some(&of.secrets),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
+        });
+        let of_url = url.path.iter().map(|of| &of.secrets);
+        let of_query = query.iter().map(|of| &of.value.secrets);
+        let of_bodies =
+            body.iter().map(|of| &of.secrets).chain(body_text.iter().map(|of| &of.secrets));
+        let templates =
+            of_headers.chain(of_url).chain(of_query).chain(of_bodies).flatten().collect();
+        Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }
     }
 
     /// The topic to whose subscriptions its events go on, where it is one: then no request is made.
@@ -358,13 +462,13 @@ impl Destination {
     /// The address without credentials and query, and without its path where that is one.
     #[must_use]
     pub fn display(&self) -> String {
-        shown(&self.url, self.hide_path)
+        readable(&shown(&self.url, self.hide_path))
     }
 
     /// The address without credentials; without path and query where the path is one.
     #[must_use]
     pub fn address(&self) -> String {
-        addressed(&self.url, self.hide_path)
+        readable(&addressed(&self.url, self.hide_path))
     }
 }
 

@@ -13,6 +13,8 @@ use crate::event::Event;
 use crate::event::path::Path;
 use crate::subscription::credentials::is_credential;
 use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::templates::Templated;
+use crate::template::{TextTemplate, Values};
 
 /// Custom delivery properties: at most ten.
 /// <https://learn.microsoft.com/azure/event-grid/delivery-properties>
@@ -40,6 +42,8 @@ pub enum Value {
     Path(Path),
     /// In a store of secrets, under this name.
     Secret(SecretName),
+    /// In the event, as expressions in this text make it.
+    Template(Templated<TextTemplate>),
 }
 
 impl std::fmt::Debug for Value {
@@ -49,6 +53,7 @@ impl std::fmt::Debug for Value {
             Self::Concealed(_) => f.write_str("Concealed(…)"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Secret(name) => f.debug_tuple("Secret").field(name).finish(),
+            Self::Template(of) => f.debug_tuple("Template").field(&of.written).finish(),
         }
     }
 }
@@ -65,7 +70,7 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// The name and value that a dead letter may show; `None` for secrets, for headers that hold
+    /// The name and value that a dead letter may show; `None` for secrets and templates, for headers that hold
     /// credentials by their name, and where the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
@@ -75,12 +80,13 @@ impl Header {
         let value = match &self.value {
             Value::Static(value) => Some(value.clone()),
             Value::Path(path) => of_event(path, event).map(|sendable| sendable.value),
-            Value::Concealed(_) | Value::Secret(_) => None,
+            Value::Concealed(_) | Value::Secret(_) | Value::Template(_) => None,
         };
         value.map(|value| (self.name.clone(), value))
     }
 
-    /// The value for a request with this event; `None` where the event has none.
+    /// The value for a request with this event; `None` where the event has none. Templates are rendered with these values,
+    /// and are left out of requests that have no event.
     ///
     /// # Errors
     /// Why the header cannot be sent. No value is quoted: it may be a secret.
@@ -88,6 +94,7 @@ impl Header {
         &'a self,
         event: &Event,
         keyring: &'a Keyring,
+        values: Option<&Values>,
     ) -> Result<Option<Cow<'a, str>>, HeaderError> {
         let value: Cow<'_, str> = match &self.value {
             Value::Static(value) | Value::Concealed(value) => value.into(),
@@ -96,6 +103,11 @@ impl Header {
             }
             Value::Secret(name) => {
                 return secret_value(&self.name, name, keyring).map(|value| Some(value.into()));
+            }
+            Value::Template(of) => {
+                let rendered = values.map(|values| of.template.render_text(values)).transpose();
+                let rendered = rendered.map_err(|error| HeaderError::Value(error.to_string()))?;
+                return Ok(rendered.map(|text| sendable(&text).value.into()));
             }
         };
         check_value(&value)

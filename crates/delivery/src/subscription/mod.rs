@@ -14,9 +14,11 @@ pub mod credentials;
 pub mod dead_letter_format;
 mod dead_letter_policy;
 mod destination;
+mod destination_url;
 pub mod filter;
 pub mod header;
 pub mod kinds;
+mod method;
 pub mod name;
 pub mod policy;
 pub mod profile;
@@ -28,6 +30,7 @@ pub mod sink;
 mod status_set;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
+pub mod templates;
 pub mod tls;
 pub mod topic_address;
 pub mod topic_settings;
@@ -39,5 +42,7 @@ pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, s
 pub use destination::{
     CloudEventsHandshake, Consent, Destination, Disable, SLOW_AFTER_MS, Signing, Tls,
 };
+pub use destination_url::DestinationUrl;
+pub use method::Method;
 pub use shown::{addressed, display, host_of, shown};
 pub use subscription::{DeliverySettings, ReplyTo, Subscription};

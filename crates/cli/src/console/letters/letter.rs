@@ -26,7 +26,7 @@ use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
 use crate::console::shell::markup::{
-    block, boxed, states_not_read, line, named_box, or_none, outcome, time, time_and_age, word,
+    block, boxed, line, named_box, or_none, outcome, states_not_read, time, time_and_age, word,
 };
 use crate::console::shell::query::{Query, href, pairs};
 use crate::console::subscriptions;

@@ -60,7 +60,8 @@ pub(in crate::console) async fn dry_run(
         (counted)
     };
     let queue = form.target.as_ref().map(|(target, _)| console.queues.option(target));
-    let options = [&console.options, &query.as_options(), &form.options(), &queue.unwrap_or_default()];
+    let options =
+        [&console.options, &query.as_options(), &form.options(), &queue.unwrap_or_default()];
     let command = format!("deadletters replay{}", options.map(String::as_str).concat());
     // An address with credentials or a query is in no text that a person may pass on.
     let has_secrets = matches!(&form.target, Ok((target @ ReplayTarget::Url(_), _)) if target.shown() != form.field("to_url"));

@@ -12,9 +12,10 @@ use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 pub use self::state::{Refused, Token, TokenState};
-use super::request::{ANSWER_MAX_BYTES, Method, Needs, Request};
+use super::request::{ANSWER_MAX_BYTES, Needs, Request};
 use super::tls::RequestTls;
 use crate::delivery::outcome::{Exchange, TransportResult};
+use crate::subscription::Method;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 use crate::subscription::credentials::Credentials;
 use crate::subscription::host_of;

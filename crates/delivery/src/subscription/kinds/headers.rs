@@ -10,10 +10,12 @@ use crate::document::kind::{DEFINITION, Flag, Kind, Parsed};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::Shown;
 use crate::event::path::{PATH_RULE, Path};
-use crate::subscription::header::{
-    HEADER_VALUE_MAX_BYTES, HEADERS_MAX, Header, Value, check_value, is_name,
-};
+use crate::subscription::header::{HEADERS_MAX, Header, Value, check_value, is_name};
 use crate::subscription::kinds::secrets::SECRET;
+use crate::subscription::kinds::templates::or_report;
+use crate::subscription::templates::Templated;
+use crate::template::has_tags;
+use crate::template::limits::TEMPLATE_MAX_BYTES;
 
 /// Headers of the connection, the request, its body or its signature, which a subscription must not
 /// set.
@@ -79,7 +81,9 @@ pub fn list<'a>(
             element.error(format!("the header {} is listed twice", quoted(&header.name)));
             continue;
         }
-        if matches!(header.value, Value::Path(_)) && !may_come_from_event(&header.name) {
+        if matches!(header.value, Value::Path(_) | Value::Template(_))
+            && !may_come_from_event(&header.name)
+        {
             element.error(format!(
                 "the header {} cannot have a value of the event: state the value here, or choose another name",
                 quoted(&header.name)
@@ -170,9 +174,9 @@ impl Kind for Headers {
     fn schema(&self) -> Json {
         let one_of = ["value", "path", "secret"].map(|name| json!({ "required": [name] }));
         let value = json!({
-            "description": "The value itself: text without control characters, and without spaces around it.",
+            "description": "The value itself: text without control characters, and without spaces around it; it may have expressions.",
             "type": ["string", "integer", "boolean"],
-            "maxLength": HEADER_VALUE_MAX_BYTES,
+            "maxLength": TEMPLATE_MAX_BYTES,
             "pattern": VALUE_PATTERN,
         });
         let described = |mut schema: Json, about: &str| {
@@ -214,6 +218,7 @@ impl Kind for Headers {
             Value::Concealed(_) => format!("{name} (hidden)"),
             Value::Path(path) => format!("{name} from {path}"),
             Value::Secret(secret) => format!("{name} from {secret}"),
+            Value::Template(of) => format!("{name} {}", of.written),
         };
         let all: Vec<String> = value.iter().map(told).collect();
         let text = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
@@ -227,6 +232,7 @@ fn written(Header { name, value }: &Header) -> Json {
         Value::Concealed(value) => json!({ "name": name, "value": value, "hidden": true }),
         Value::Path(path) => json!({ "name": name, "path": path.to_string() }),
         Value::Secret(secret) => json!({ "name": name, "secret": secret.to_string() }),
+        Value::Template(of) => json!({ "name": name, "value": of.written }),
     }
 }
 
@@ -241,6 +247,10 @@ fn header_value(fields: &Fields<'_>) -> Option<Value> {
     let hidden = fields.get("hidden");
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(at), None, None] => {
+            if let Some(text) = at.peek_text().filter(|text| has_tags(text)) {
+                let compiled = Templated::text(text, "destination.headers");
+                return or_report(&at, compiled).map(Value::Template);
+            }
             let value = value(&at);
             let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
             value.map(if is_hidden { Value::Concealed } else { Value::Static })

@@ -19,3 +19,4 @@ pub mod schedule;
 pub mod secrets;
 pub mod sinks;
 pub mod statuses;
+pub mod templates;

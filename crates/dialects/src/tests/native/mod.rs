@@ -63,7 +63,7 @@ fn a_url_is_all_that_a_subscription_needs() {
     assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
     assert!(!subscription.paused);
-    let url = subscription.destination.url.clone();
+    let url = (*subscription.destination.url).clone();
     let new = Destination::new(url, profile.response_timeout_ms);
     let destination = Destination { probation: true, plain_json: true, ..new };
     assert_eq!((&subscription.destination, subscription.destination.schema), (&destination, None));

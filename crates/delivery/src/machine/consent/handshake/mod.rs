@@ -116,7 +116,7 @@ pub fn ask(
     headers.extend(of_subscription);
     Ok(Request {
         method,
-        url: destination.url.clone(),
+        url: (*destination.url).clone(),
         headers,
         body: body.into(),
         timeout_ms: context.timeout_ms,

@@ -1,0 +1,112 @@
+//! The parts of a request that templates make: its body, its header values, and its URL.
+//!
+//! Separate from what is sent of an event as it was published. Whatever a template lacks is an error, so that no request has
+//! a part that its author did not intend.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+use uuid::Uuid;
+
+use super::body;
+use super::content::{Content, JSON, TEXT};
+use super::{AttemptContext, webhook_id};
+use crate::delivery::Delivery;
+use crate::delivery::outcome::Unsendable;
+use crate::event::{Shape, convert};
+use crate::subscription::templates::QueryParameter;
+use crate::subscription::{Destination, Method, Subscription};
+use crate::template::{Attempt, Origin, TemplateError, Values};
+
+/// What the templates of a request read; `None` if the destination has no templates.
+pub(super) fn values(
+    subscription: &Subscription,
+    deliveries: &[&Delivery],
+    context: AttemptContext<'_>,
+) -> Result<Option<Values>, Unsendable> {
+    let destination = &subscription.destination;
+    if !destination.has_templates() {
+        return Ok(None);
+    }
+    let events = deliveries.iter().map(|delivery| event(subscription, delivery));
+    let mut events = events.collect::<Result<Vec<Json>, Unsendable>>()?;
+    let name = &subscription.name;
+    let (namespace, topic) = (name.topic.namespace.as_str(), name.topic.topic.as_str());
+    let origin = Origin { namespace, topic, name: &name.name };
+    let ids: Vec<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
+    let id = webhook_id(&ids).to_string();
+    let number = deliveries.iter().map(|delivery| delivery.attempts).max().unwrap_or_default();
+    let attempt =
+        Attempt { number: number.saturating_add(1), delivery_id: &id, time_ms: context.now_ms };
+    let values = match (&subscription.batch, events.pop()) {
+        (None, Some(event)) if events.is_empty() => Values::of_event(event, origin, attempt),
+        (_, last) => {
+            events.extend(last);
+            Values::of_batch(events, origin, attempt)
+        }
+    };
+    let mut secrets = BTreeMap::new();
+    for name in destination.template_secrets() {
+        let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
+        let secret = context.keyring.get(name).ok_or_else(missing)?;
+        // A secret that was stored from a file often ends with a line feed.
+        secrets.insert(name.to_string(), secret.expose().trim().to_owned());
+    }
+    Ok(Some(values.with_secrets(secrets)))
+}
+
+/// An event as templates read it: a CloudEvent in JSON, or a text as its data.
+fn event(subscription: &Subscription, delivery: &Delivery) -> Result<Json, Unsendable> {
+    let event = &delivery.event;
+    if event.shape() == Shape::Opaque {
+        return Ok(json!({ "data": event.text().as_ref() }));
+    }
+    let mapped = (event.shape() == Shape::Custom).then(|| delivery.mapped(&subscription.mapping));
+    let topic = &delivery.subscription.topic;
+    let text =
+        convert::cloud_event(event, topic, mapped.as_ref()).map_err(Unsendable::Impossible)?;
+    serde_json::from_str(&text)
+        .map_err(|_| Unsendable::Impossible("its event is no JSON for a template".to_owned()))
+}
+
+/// The body of a request: made by its template, or of the events as they are sent otherwise.
+pub(super) fn content(
+    subscription: &Subscription,
+    deliveries: &[&Delivery],
+    values: Option<&Values>,
+) -> Result<Content, Unsendable> {
+    let Destination { body, body_text, content_type, method, .. } = &subscription.destination;
+    let (usual, body) = match (values, body, body_text) {
+        (Some(values), Some(body), _) => (JSON, body.template.render(values).map_err(impossible)?),
+        (Some(values), None, Some(text)) => {
+            (TEXT, text.template.render_text(values).map_err(impossible)?.into_bytes())
+        }
+        (_, _, _) if *method == Method::Get => {
+            return Ok(Content { headers: Vec::new(), body: Vec::new().into() });
+        }
+        (_, _, _) => return body::content(subscription, deliveries),
+    };
+    Ok(Content::new(content_type.as_deref().unwrap_or(usual), body.into()))
+}
+
+/// The URL of a request, with the parameters that are added to its query.
+pub(super) fn url(destination: &Destination, values: Option<&Values>) -> Result<Url, Unsendable> {
+    let Some(values) = values else { return Ok((*destination.url).clone()) };
+    let mut url = match &destination.url.path {
+        Some(path) => path.template.render(values).map_err(impossible)?,
+        None => (*destination.url).clone(),
+    };
+    let mut query: Vec<String> = url.query().map(ToOwned::to_owned).into_iter().collect();
+    for QueryParameter { name, value } in &destination.query {
+        let value = value.template.render_query_value(values).map_err(impossible)?;
+        query.push(format!("{}={value}", byte_serialize(name.as_bytes()).collect::<String>()));
+    }
+    url.set_query(Some(query.join("&")).filter(|query| !query.is_empty()).as_deref());
+    Ok(url)
+}
+
+fn impossible(error: TemplateError) -> Unsendable {
+    Unsendable::Impossible(error.to_string())
+}

@@ -1,0 +1,136 @@
+//! The address of a destination: a URL, whose path may have expressions.
+//!
+//! Separate because the address also identifies the destination: its health, its limits and its consent belong to the address
+//! with the expressions as they are written, whatever their values are.
+
+use std::ops::Deref;
+use std::str::FromStr;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use crate::document::kind::Kind;
+use crate::document::reader::Cursor;
+use crate::subscription::display;
+use crate::subscription::kinds::address::Endpoint;
+use crate::subscription::templates::Templated;
+use crate::template::PathTemplate;
+
+/// How an expression begins in a URL, percent-encoded.
+const BEGIN: &str = "%7B%7B";
+/// How it ends there.
+const END: &str = "%7D%7D";
+
+/// Where requests of a destination go. It is the URL in which expressions are percent-encoded as they are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DestinationUrl {
+    url: Url,
+    /// The template of each request's URL, if the path has expressions.
+    pub path: Option<Templated<PathTemplate>>,
+}
+
+impl From<Url> for DestinationUrl {
+    fn from(url: Url) -> Self {
+        Self { url, path: None }
+    }
+}
+
+impl FromStr for DestinationUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = |_| "not a valid URL".to_owned();
+        if !text.contains("{{") {
+            return Url::parse(text).map(Self::from).map_err(invalid);
+        }
+        let path =
+            Templated::url(text, "destination.url").map_err(|problems| problems.join("; "))?;
+        Ok(Self { url: Url::parse(&encoded(text)).map_err(invalid)?, path: Some(path) })
+    }
+}
+
+impl Deref for DestinationUrl {
+    type Target = Url;
+
+    fn deref(&self) -> &Url {
+        &self.url
+    }
+}
+
+/// The address of a destination.
+pub(super) struct EventsUrl;
+
+impl Kind for EventsUrl {
+    type Value = DestinationUrl;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<DestinationUrl> {
+        let text = at.text()?;
+        if !text.contains("{{") {
+            return Endpoint::OF_EVENTS.read(at).map(DestinationUrl::from);
+        }
+        text.parse().map_or_else(|problem: String| at.refuse(problem), Some)
+    }
+
+    fn write(&self, value: &DestinationUrl) -> Json {
+        match &value.path {
+            Some(path) => path.written.clone(),
+            None => Endpoint::OF_EVENTS.write(&value.url),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        Endpoint::OF_EVENTS.schema()
+    }
+
+    fn shown(&self, value: &DestinationUrl) -> Json {
+        json!(readable(&display(&value.url)))
+    }
+}
+
+/// The URL with each expression percent-encoded.
+fn encoded(text: &str) -> String {
+    let (mut url, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(begin) = rest.find("{{") {
+        let length = rest[begin..].find("}}").map_or(rest.len() - begin, |end| end + 2);
+        let (before, from) = rest.split_at(begin);
+        let (expression, after) = from.split_at(length);
+        url.push_str(before);
+        url.extend(utf8_percent_encode(expression, NON_ALPHANUMERIC));
+        rest = after;
+    }
+    url + rest
+}
+
+/// The same URL for people: expressions as they are written.
+pub(super) fn readable(url: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(url.len()), url);
+    while let Some(begin) = rest.find(BEGIN) {
+        let Some(length) = rest[begin..].find(END).map(|end| end + END.len()) else { break };
+        let (before, from) = rest.split_at(begin);
+        let (expression, after) = from.split_at(length);
+        text.push_str(before);
+        text.push_str(&percent_decode_str(expression).decode_utf8_lossy());
+        rest = after;
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_are_encoded_in_the_url_and_shown_as_they_are_written() {
+        let text = "https://example.com/orders/{{ event.data.id }}/{{ event.type | replace('.', '/') }}/x?y=1";
+        let url = encoded(text);
+        assert_eq!(
+            url,
+            "https://example.com/orders/%7B%7B%20event%2Edata%2Eid%20%7D%7D/\
+             %7B%7B%20event%2Etype%20%7C%20replace%28%27%2E%27%2C%20%27%2F%27%29%20%7D%7D/x?y=1"
+        );
+        assert_eq!(Url::parse(&url).unwrap().as_str(), url);
+        assert_eq!(readable(&url), text);
+        assert_eq!(readable("https://example.com/%7B%7B"), "https://example.com/%7B%7B");
+    }
+}

@@ -1,0 +1,120 @@
+//! Templates, as documents state them: bodies, texts, and parameters of a query.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::kind::{Checked, Kind};
+use crate::document::reader::Cursor;
+use crate::subscription::credentials::is_credential_parameter;
+use crate::subscription::header::{check_value, is_name};
+use crate::subscription::templates::{Problems, QueryParameter, Templated};
+use crate::template::limits::TEMPLATE_MAX_BYTES;
+use crate::template::{BodyTemplate, TextTemplate, has_tags};
+
+/// The most parameters that are added to a query.
+const PARAMETERS_MAX: usize = 50;
+/// The longest name of a parameter.
+const PARAMETER_NAME_MAX_BYTES: usize = 256;
+
+/// The template, or its problems as findings.
+pub fn or_report<T>(at: &Cursor<'_>, compiled: Result<T, Problems>) -> Option<T> {
+    compiled.map_err(|problems| problems.into_iter().for_each(|problem| at.error(problem))).ok()
+}
+
+/// A JSON value whose strings are templates.
+pub struct Body;
+
+impl Kind for Body {
+    type Value = Templated<BodyTemplate>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        or_report(at, Templated::body(at.json(), "destination.body"))
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        value.written.clone()
+    }
+
+    fn schema(&self) -> Json {
+        json!({})
+    }
+}
+
+/// A text with expressions; the name is that of its field.
+pub struct Text(pub &'static str);
+
+impl Kind for Text {
+    type Value = Templated<TextTemplate>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        or_report(at, Templated::text(at.text()?, self.0))
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        value.written.clone()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "maxLength": TEMPLATE_MAX_BYTES })
+    }
+}
+
+/// The media type of a body (RFC 9110, 8.3.1).
+pub const CONTENT_TYPE: Checked =
+    Checked { max_chars: 255, check: check_content_type, schema: content_type_schema };
+
+fn check_content_type(text: &str) -> Result<(), String> {
+    let media_type = text.split(';').next().unwrap_or_default().trim_end();
+    let is_type = media_type.split_once('/').is_some_and(|(kind, of)| is_name(kind) && is_name(of));
+    if is_type && check_value(text).is_ok() {
+        return Ok(());
+    }
+    Err("not a media type, such as text/plain; charset=utf-8".to_owned())
+}
+
+fn content_type_schema() -> Json {
+    json!({ "pattern": "^[^/\\s]+/[^/\\s]+" })
+}
+
+/// Parameters of a query by their names.
+pub struct Query;
+
+impl Kind for Query {
+    type Value = Vec<QueryParameter>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        let entries = at.entries()?;
+        if entries.len() > PARAMETERS_MAX {
+            return at
+                .refuse(format!("at most {PARAMETERS_MAX} parameters, found {}", entries.len()));
+        }
+        let read = entries.iter().map(|entry| {
+            if !(1..=PARAMETER_NAME_MAX_BYTES).contains(&entry.name.len()) {
+                let most = PARAMETER_NAME_MAX_BYTES;
+                return entry.key.refuse(format!("the name of a parameter has 1 to {most} bytes"));
+            }
+            let text = entry.value.scalar()?;
+            let place = format!("destination.query.{}", entry.name);
+            let value = or_report(&entry.value, Templated::text(&text, &place))?;
+            if is_credential_parameter(entry.name) && !has_tags(&text) {
+                let message = "a credential is not stated in clear text: {{ secret('env:NAME') }}, for example";
+                return entry.value.refuse(message);
+            }
+            Some(QueryParameter { name: entry.name.to_owned(), value })
+        });
+        // All of them get their findings.
+        read.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        let parameters = value.iter().map(|of| (of.name.clone(), of.value.written.clone()));
+        Json::Object(parameters.collect::<Map<_, _>>())
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": "object",
+            "maxProperties": PARAMETERS_MAX,
+            "additionalProperties": { "type": ["string", "integer", "boolean"] },
+        })
+    }
+}

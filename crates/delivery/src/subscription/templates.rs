@@ -1,0 +1,95 @@
+//! The templates of a destination, with the secrets that they name.
+//!
+//! Separate from [`crate::template`], which compiles and renders them, because only a subscription knows what the name of
+//! a secret is, and what its file says.
+
+use serde_json::Value as Json;
+
+use crate::subscription::secret::SecretName;
+use crate::template::{BodyTemplate, PathTemplate, TextTemplate};
+
+/// A compiled template, the text of the file that it was made from, and the secrets that it names.
+#[derive(Debug, Clone)]
+pub struct Templated<T> {
+    /// Renders.
+    pub template: T,
+    /// As the file states it.
+    pub written: Json,
+    /// The secrets that it contains or signs with.
+    pub secrets: Vec<SecretName>,
+}
+
+/// Two of the same text are the same.
+impl<T> PartialEq for Templated<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl<T> Eq for Templated<T> {}
+
+/// A parameter that is added to the query of each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryParameter {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Templated<TextTemplate>,
+}
+
+/// What is wrong with a template: where, and why.
+pub type Problems = Vec<String>;
+
+/// The secrets of these names.
+///
+/// # Errors
+/// The names that are none.
+fn secrets<'n>(names: impl Iterator<Item = &'n str>) -> Result<Vec<SecretName>, Problems> {
+    let (mut found, mut problems) = (Vec::new(), Problems::new());
+    for name in names {
+        match name.parse() {
+            Ok(secret) => found.push(secret),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(found) } else { Err(problems) }
+}
+
+impl Templated<BodyTemplate> {
+    /// Compiles the value of a field. `place` is its name in errors.
+    ///
+    /// # Errors
+    /// Each string that is not a template.
+    pub fn body(value: Json, place: &str) -> Result<Self, Problems> {
+        let template = BodyTemplate::compile(&value, place)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Problems>())?;
+        let secrets = secrets(template.secrets())?;
+        Ok(Self { template, written: value, secrets })
+    }
+}
+
+impl Templated<TextTemplate> {
+    /// Compiles a text. `place` is its name in errors.
+    ///
+    /// # Errors
+    /// Why it is not a template.
+    pub fn text(text: &str, place: &str) -> Result<Self, Problems> {
+        let template =
+            TextTemplate::compile(text, place).map_err(|error| vec![error.to_string()])?;
+        let secrets = secrets(template.secrets())?;
+        Ok(Self { template, written: text.into(), secrets })
+    }
+}
+
+impl Templated<PathTemplate> {
+    /// Compiles a URL with expressions in its path. `place` is its name in errors.
+    ///
+    /// # Errors
+    /// Why it is not such a URL.
+    pub fn url(text: &str, place: &str) -> Result<Self, Problems> {
+        let template =
+            PathTemplate::compile(text, place).map_err(|error| vec![error.to_string()])?;
+        let secrets = secrets(template.secrets())?;
+        Ok(Self { template, written: text.into(), secrets })
+    }
+}

@@ -1,0 +1,44 @@
+//! What is wrong with a template, or with its rendering.
+
+use thiserror::Error;
+
+/// The most characters of a template that an error repeats.
+const QUOTED_MAX_CHARACTERS: usize = 120;
+
+/// Why a template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: `{expression}`: {reason}")]
+pub struct TemplateError {
+    /// The field that holds the template, such as `spec.destination.body.attachments[0].text`.
+    pub place: String,
+    /// The part of the template that fails, at most 120 characters.
+    pub expression: String,
+    /// What is wrong and what to do, in one sentence.
+    pub reason: String,
+}
+
+impl TemplateError {
+    /// An error of a part of a template.
+    pub(super) fn new(place: &str, expression: &str, reason: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
+    }
+}
+
+/// The reason of an error whose place is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault(pub(super) String);
+
+impl Fault {
+    /// A fault with this reason.
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// The first characters of a text of a template.
+pub(super) fn quoted(text: &str) -> String {
+    if text.chars().nth(QUOTED_MAX_CHARACTERS).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(QUOTED_MAX_CHARACTERS - 1).chain(['…']).collect()
+}

@@ -1,0 +1,83 @@
+//! The ways in which a text is written: each output has its own characters that a value must not add.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::form_urlencoded::byte_serialize;
+
+use super::budget::{BUILT, Bounded};
+use super::error::Fault;
+use super::escape::push_json_text;
+use super::limits::RENDERED_MAX_BYTES;
+use super::value::Value;
+
+/// What is encoded in a segment of a path: all but the unreserved characters of RFC 3986, 2.3.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a template writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// A body that is not JSON: as it is.
+    Text,
+    /// The inside of a JSON string.
+    JsonString,
+    /// A header value; it is checked when it is complete.
+    Header,
+    /// A value of a form.
+    Query,
+    /// A URL: expressions are segments, other text is the URL itself.
+    Path,
+}
+
+impl Encoding {
+    /// Appends text of the template.
+    ///
+    /// # Errors
+    /// The output is full, or the fuel is used up.
+    pub(super) fn push_text(self, text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
+        match self {
+            Self::Text | Self::Header | Self::Path => out.push(text),
+            Self::JsonString => push_json_text(text, out),
+            Self::Query => byte_serialize(text.as_bytes()).try_for_each(|part| out.push(part)),
+        }
+    }
+
+    /// Whether the output has a form for a value. Headers, queries and paths have none for lists, objects and null.
+    fn accepts(self, value: &Value<'_>) -> bool {
+        match self {
+            Self::Text | Self::JsonString => true,
+            Self::Header | Self::Query | Self::Path => matches!(
+                value,
+                Value::Text(_) | Value::Built(_) | Value::Number(_) | Value::Boolean(_)
+            ),
+        }
+    }
+
+    /// Appends the value of an expression: a text as it is, another value as its JSON.
+    ///
+    /// # Errors
+    /// The output is full, the fuel is used up, or the output has no form for such a value.
+    pub(super) fn push_value(self, value: &Value<'_>, out: &mut Bounded<'_>) -> Result<(), Fault> {
+        // Checked before the JSON of a large value is built.
+        if !self.accepts(value) {
+            let kind = value.kind();
+            return Err(Fault::new(format!(
+                "the value is {kind}; here only a text, a number, true or false is allowed"
+            )));
+        }
+        if let Some(text) = value.as_text() {
+            return self.push_value_text(text, out);
+        }
+        let mut json = Bounded::new(RENDERED_MAX_BYTES, BUILT, out.budget());
+        value.write_json(&mut json, 0)?;
+        self.push_value_text(&json.finish(), out)
+    }
+
+    fn push_value_text(self, text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
+        match self {
+            Self::Text | Self::JsonString | Self::Header | Self::Query => self.push_text(text, out),
+            Self::Path if text.is_empty() => {
+                Err(Fault::new("the value is empty, and an empty segment would change the path"))
+            }
+            Self::Path => utf8_percent_encode(text, SEGMENT).try_for_each(|part| out.push(part)),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! URLs with expressions in their path.
+//!
+//! Separate because a value must not change where a request goes: not the host, and not the part of the path that the
+//! author wrote. The URL that results is parsed and compared with what was meant.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::budget::{Bounded, Budget, WRITTEN};
+use super::error::{Fault, TemplateError};
+use super::evaluate::render;
+use super::expression::{Node, Variable};
+use super::limits::URL_MAX_BYTES;
+use super::output::Encoding;
+use super::program::Program;
+use super::values::Values;
+
+/// A URL with expressions in its path, compiled; cloning it shares it.
+#[derive(Debug, Clone)]
+pub struct PathTemplate {
+    program: Arc<Program>,
+    text: Arc<str>,
+    base: Url,
+}
+
+impl PathTemplate {
+    /// Compiles an `http` or `https` URL. `place` is the field that holds it, such as `spec.destination.url`.
+    ///
+    /// # Errors
+    /// An expression is not in the path, or is not valid; or the text is not a URL.
+    pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
+        let program = Program::compile(url, place)?;
+        let failed = |fault: Fault| TemplateError::new(place, url, fault.0);
+        let base = base(&program.nodes).map_err(failed)?;
+        let template = Self { program: program.into(), text: url.into(), base };
+        let dots = |_| Fault::new("the path of a URL has no segments `.` and `..`");
+        template.checked(&sample(&template.program.nodes)).map_err(dots).map_err(failed)?;
+        Ok(template)
+    }
+
+    /// Renders the URL. Each expression is a segment of the path, or a part of one, and never more.
+    ///
+    /// # Errors
+    /// An expression cannot be rendered, or its value would change the path: it is empty, or the segment would be `.` or
+    /// `..`.
+    pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
+        let budget = Budget::new();
+        let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, &budget);
+        render(&self.program, values, Encoding::Path, &mut out)?;
+        self.checked(&out.finish())
+            .map_err(|fault| TemplateError::new(&self.program.place, &self.text, fault.0))
+    }
+
+    /// The scheme, host and port, with the path `/`: they are the same for every event.
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// The names of the secrets that the path contains or signs with, sorted, each once.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.program.secrets.iter().map(|name| &**name)
+    }
+
+    /// Whether an expression reads `event`, which does not exist for a subscription that batches.
+    #[must_use]
+    pub fn reads_event(&self) -> bool {
+        self.program.variables.contains(&Variable::Event)
+    }
+
+    /// The URL, if the parser reads exactly the path that is written.
+    fn checked(&self, rendered: &str) -> Result<Url, Fault> {
+        let changed =
+            || Fault::new("the value would change the path: a segment cannot be `.` or `..`");
+        let url = Url::parse(rendered).map_err(|_| Fault::new("the result is not a URL"))?;
+        let authority = |url: &Url| {
+            (url.origin(), url.username().to_owned(), url.password().map(str::to_owned))
+        };
+        if authority(&url) != authority(&self.base) {
+            return Err(changed());
+        }
+        let path = path_of(rendered).unwrap_or_default();
+        if path.split('/').any(is_dots) || path.split('/').count() != url.path().split('/').count()
+        {
+            return Err(changed());
+        }
+        Ok(url)
+    }
+}
+
+/// The part of the URL before its path.
+fn base(nodes: &[Node]) -> Result<Url, Fault> {
+    let only_path =
+        || Fault::new("only the path of a URL can have expressions, after `https://host/`");
+    let mut is_path = false;
+    let mut is_after_path = false;
+    let mut first = None;
+    for node in nodes {
+        match node {
+            Node::Text(text) => {
+                if text
+                    .chars()
+                    .any(|character| character.is_control() || matches!(character, ' ' | '\\'))
+                {
+                    return Err(Fault::new("a URL has no spaces, control characters or `\\`"));
+                }
+                if first.is_none() {
+                    first = Some(&**text);
+                    is_path = path_of(text).is_some_and(|path| !path.is_empty());
+                }
+                is_after_path |= text.contains(['?', '#']);
+            }
+            Node::Output(_) if is_path && !is_after_path => {}
+            Node::Output(_) => return Err(only_path()),
+            Node::If { .. } | Node::For { .. } => {
+                return Err(Fault::new("a URL can have expressions, but no `if` and `for`"));
+            }
+        }
+    }
+    let first = first.unwrap_or_default();
+    let parsed = path_of(first).and_then(|_| Url::parse(first).ok());
+    let mut parsed = parsed
+        .filter(Url::has_host)
+        .ok_or_else(|| Fault::new("a URL begins with http:// or https:// and a host"))?;
+    parsed.set_path("/");
+    parsed.set_query(None);
+    parsed.set_fragment(None);
+    Ok(parsed)
+}
+
+/// The URL with a segment that changes nothing in the place of each expression.
+fn sample(nodes: &[Node]) -> String {
+    let parts = nodes.iter().map(|node| match node {
+        Node::Text(text) => text,
+        Node::Output(_) | Node::If { .. } | Node::For { .. } => "x",
+    });
+    parts.collect()
+}
+
+/// What follows the authority of an `http` URL, up to its query; `None` for other text.
+fn path_of(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    let path = rest.split(['?', '#']).next();
+    path.filter(|_| is_http && !authority.is_empty())
+}
+
+/// A segment that a URL parser removes: `.`, `..`, or one of these with `%2e` as a dot.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    plain == "." || plain == ".."
+}

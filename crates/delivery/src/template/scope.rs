@@ -1,0 +1,44 @@
+//! What evaluation and filters share: the values of the request, and texts that are built within the budget.
+
+use super::budget::{BUILT, Bounded, Budget};
+use super::error::{Fault, quoted};
+use super::limits::RENDERED_MAX_BYTES;
+use super::value::Value;
+use super::values::Values;
+
+/// The values of a request and the fuel of a rendering.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'v> {
+    /// What names refer to.
+    pub(super) values: &'v Values,
+    /// Pays for all work.
+    pub(super) budget: &'v Budget,
+}
+
+impl<'v> Scope<'v> {
+    /// The text of a secret.
+    pub(super) fn secret(&self, name: &str) -> Result<&'v str, Fault> {
+        let secret = self.values.secret(name);
+        secret.ok_or_else(|| Fault::new(format!("the secret `{}` was not looked up", quoted(name))))
+    }
+
+    /// A text that grows within the budget.
+    pub(super) fn builder(&self) -> Bounded<'v> {
+        Bounded::new(RENDERED_MAX_BYTES, BUILT, self.budget)
+    }
+
+    /// The JSON of a value.
+    pub(super) fn json(&self, value: &Value<'v>) -> Result<Bounded<'v>, Fault> {
+        let mut json = self.builder();
+        value.write_json(&mut json, 0)?;
+        Ok(json)
+    }
+
+    /// Appends a value: a text as it is, another value as its JSON.
+    pub(super) fn push(&self, value: &Value<'v>, built: &mut Bounded<'v>) -> Result<(), Fault> {
+        match value.as_text() {
+            Some(text) => built.push(text),
+            None => value.write_json(built, 0),
+        }
+    }
+}

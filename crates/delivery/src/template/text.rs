@@ -1,0 +1,101 @@
+//! Templates that are one text: bodies that are not JSON, header values and query values.
+
+use std::sync::Arc;
+
+use super::budget::{BUILT, Bounded, Budget, WRITTEN};
+use super::error::{Fault, TemplateError};
+use super::evaluate::render;
+use super::expression::Variable;
+use super::limits::{HEADER_MAX_BYTES, QUERY_VALUE_MAX_BYTES, RENDERED_MAX_BYTES};
+use super::output::Encoding;
+use super::program::Program;
+use super::values::Values;
+
+/// A text with expressions, compiled; cloning it shares it.
+#[derive(Debug, Clone)]
+pub struct TextTemplate {
+    program: Arc<Program>,
+    text: Arc<str>,
+}
+
+impl TextTemplate {
+    /// Compiles a text. `place` is the field that holds it, such as `spec.destination.headers[0].value`.
+    ///
+    /// # Errors
+    /// The first part that is not a template.
+    pub fn compile(text: &str, place: &str) -> Result<Self, TemplateError> {
+        Ok(Self { program: Program::compile(text, place)?.into(), text: text.into() })
+    }
+
+    /// Renders a body that is not JSON. Values are written as they are: the receiver's format is not known here.
+    ///
+    /// # Errors
+    /// The first part that cannot be rendered.
+    pub fn render_text(&self, values: &Values) -> Result<String, TemplateError> {
+        self.render_within(values, Encoding::Text, &Budget::new())
+    }
+
+    /// Renders a header value, without white space around it. Characters other than ASCII are percent-encoded, as in all
+    /// header values that come from events.
+    ///
+    /// # Errors
+    /// A part cannot be rendered, or the value has a control character or is too long.
+    pub fn render_header(&self, values: &Values) -> Result<String, TemplateError> {
+        let budget = Budget::new();
+        let rendered = self.render_within(values, Encoding::Header, &budget)?;
+        header_value(&rendered, &budget).map_err(|fault| self.error(fault))
+    }
+
+    /// Renders a query value, encoded as in a form: a space is `+`, and `&` is `%26`.
+    ///
+    /// # Errors
+    /// The first part that cannot be rendered.
+    pub fn render_query_value(&self, values: &Values) -> Result<String, TemplateError> {
+        self.render_within(values, Encoding::Query, &Budget::new())
+    }
+
+    /// Renders the template with the fuel of one budget.
+    pub(super) fn render_within(
+        &self,
+        values: &Values,
+        encoding: Encoding,
+        budget: &Budget,
+    ) -> Result<String, TemplateError> {
+        let max_bytes = match encoding {
+            Encoding::Text | Encoding::JsonString | Encoding::Path => RENDERED_MAX_BYTES,
+            Encoding::Header => HEADER_MAX_BYTES,
+            Encoding::Query => QUERY_VALUE_MAX_BYTES,
+        };
+        let mut out = Bounded::new(max_bytes, WRITTEN, budget);
+        render(&self.program, values, encoding, &mut out)?;
+        Ok(out.finish())
+    }
+
+    /// The names of the secrets that the text contains or signs with, sorted, each once.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.program.secrets.iter().map(|name| &**name)
+    }
+
+    /// Whether an expression reads `event`, which does not exist for a subscription that batches.
+    #[must_use]
+    pub fn reads_event(&self) -> bool {
+        self.program.variables.contains(&Variable::Event)
+    }
+
+    fn error(&self, fault: Fault) -> TemplateError {
+        TemplateError::new(&self.program.place, &self.text, fault.0)
+    }
+}
+
+/// A rendered text as a header value.
+fn header_value(text: &str, budget: &Budget) -> Result<String, Fault> {
+    if text.chars().any(char::is_control) {
+        return Err(Fault::new(
+            "the value has a control character, such as a line break, which a header cannot have",
+        ));
+    }
+    let mut value = Bounded::new(HEADER_MAX_BYTES, BUILT, budget);
+    percent_encoding::utf8_percent_encode(text.trim(), percent_encoding::CONTROLS)
+        .try_for_each(|part| value.push(part))?;
+    Ok(value.finish())
+}

@@ -1,0 +1,308 @@
+//! Values while a template is rendered.
+//!
+//! Separate because they borrow from the event: a template that reads a large event copies nothing of it.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value as Json};
+
+use super::budget::{Bounded, STEP};
+use super::error::Fault;
+use super::escape::push_json_text;
+use super::limits::JSON_DEPTH_MAX;
+
+/// A number of JSON.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    /// An integer of 64 bits, signed or not; every other integer arrives as a float.
+    Integer(i128),
+    /// Any other number; finite.
+    Float(f64),
+}
+
+impl Number {
+    /// An integer that 64 bits can hold.
+    pub(super) fn integer(value: i128) -> Option<Self> {
+        let holds = i64::try_from(value).is_ok() || u64::try_from(value).is_ok();
+        holds.then_some(Self::Integer(value))
+    }
+
+    /// A finite number.
+    pub(super) fn float(value: f64) -> Option<Self> {
+        value.is_finite().then_some(Self::Float(value))
+    }
+
+    /// The number as JSON.
+    pub(super) fn written(self) -> String {
+        match self {
+            Self::Integer(value) => value.to_string(),
+            Self::Float(value) => Json::from(value).to_string(),
+        }
+    }
+
+    /// The nearest float.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a comparison or a quotient with floats is not exact anyway"
+    )]
+    pub(super) fn as_float(self) -> f64 {
+        match self {
+            Self::Integer(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    fn of(number: &serde_json::Number) -> Self {
+        let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+        integer.map_or_else(|| Self::Float(number.as_f64().unwrap_or_default()), Self::Integer)
+    }
+}
+
+/// A value; cheap to clone.
+#[derive(Clone)]
+pub(super) enum Value<'v> {
+    /// Nothing: a member or an item that does not exist.
+    Undefined,
+    /// `null`
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number.
+    Number(Number),
+    /// A text of the event or the template.
+    Text(&'v str),
+    /// A text that an expression built.
+    Built(Rc<str>),
+    /// A list of the event.
+    Elements(&'v [Json]),
+    /// An object of the event.
+    Members(&'v Map<String, Json>),
+    /// A list of the template.
+    List(Rc<[Self]>),
+    /// An object of the template.
+    Object(Rc<[(&'v str, Self)]>),
+}
+
+impl<'v> Value<'v> {
+    /// A value of an event.
+    pub(super) fn of(json: &'v Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Boolean(*value),
+            Json::Number(number) => Self::Number(Number::of(number)),
+            Json::String(text) => Self::Text(text),
+            Json::Array(elements) => Self::Elements(elements),
+            Json::Object(members) => Self::Members(members),
+        }
+    }
+
+    /// A text that an expression built.
+    pub(super) fn built(text: Bounded<'_>) -> Self {
+        Self::Built(text.finish().into())
+    }
+
+    /// A count.
+    pub(super) fn count(count: usize) -> Self {
+        Self::Number(Number::Integer(i128::try_from(count).unwrap_or(i128::MAX)))
+    }
+
+    /// The text, if it is one.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Built(text) => Some(text),
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Elements(_)
+            | Self::Members(_)
+            | Self::List(_)
+            | Self::Object(_) => None,
+        }
+    }
+
+    /// The number, if it is one.
+    pub(super) fn as_number(&self) -> Option<Number> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
+
+    /// What it is, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Undefined => "not defined",
+            Self::Null => "null",
+            Self::Boolean(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) | Self::Built(_) => "a text",
+            Self::Elements(_) | Self::List(_) => "a list",
+            Self::Members(_) | Self::Object(_) => "an object",
+        }
+    }
+
+    /// Whether a condition with it holds. Null, `false`, 0 and everything empty do not.
+    pub(super) fn is_true(&self) -> bool {
+        match self {
+            Self::Undefined | Self::Null => false,
+            Self::Boolean(value) => *value,
+            Self::Number(number) => number.as_float() != 0.0,
+            Self::Text(text) => !text.is_empty(),
+            Self::Built(text) => !text.is_empty(),
+            Self::Elements(elements) => !elements.is_empty(),
+            Self::Members(members) => !members.is_empty(),
+            Self::List(items) => !items.is_empty(),
+            Self::Object(members) => !members.is_empty(),
+        }
+    }
+
+    /// The number of items of a list.
+    pub(super) fn list_length(&self) -> Option<usize> {
+        match self {
+            Self::Elements(elements) => Some(elements.len()),
+            Self::List(items) => Some(items.len()),
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Text(_)
+            | Self::Built(_)
+            | Self::Members(_)
+            | Self::Object(_) => None,
+        }
+    }
+
+    /// The item of a list.
+    pub(super) fn item(&self, index: usize) -> Self {
+        match self {
+            Self::Elements(elements) => elements.get(index).map_or(Self::Undefined, Self::of),
+            Self::List(items) => items.get(index).cloned().unwrap_or(Self::Undefined),
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Text(_)
+            | Self::Built(_)
+            | Self::Members(_)
+            | Self::Object(_) => Self::Undefined,
+        }
+    }
+
+    /// The members of an object, in the order in which they are written.
+    pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
+        match self {
+            Self::Members(members) => {
+                Some(members.iter().map(|(name, value)| (name.as_str(), Self::of(value))).collect())
+            }
+            Self::Object(members) => Some(members.to_vec()),
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Text(_)
+            | Self::Built(_)
+            | Self::Elements(_)
+            | Self::List(_) => None,
+        }
+    }
+
+    /// The number of members of an object.
+    pub(super) fn member_count(&self) -> Option<usize> {
+        match self {
+            Self::Members(members) => Some(members.len()),
+            Self::Object(members) => Some(members.len()),
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Text(_)
+            | Self::Built(_)
+            | Self::Elements(_)
+            | Self::List(_) => None,
+        }
+    }
+
+    /// The member of an object; nothing for other values.
+    pub(super) fn member(&self, name: &str) -> Self {
+        match self {
+            Self::Members(members) => members.get(name).map_or(Self::Undefined, Self::of),
+            Self::Object(members) => {
+                // As in JSON, the last of several members with one name counts.
+                let found = members.iter().rev().find(|(member, _)| *member == name);
+                found.map_or(Self::Undefined, |(_, value)| value.clone())
+            }
+            Self::Undefined
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Number(_)
+            | Self::Text(_)
+            | Self::Built(_)
+            | Self::Elements(_)
+            | Self::List(_) => Self::Undefined,
+        }
+    }
+
+    /// Appends the value as JSON.
+    ///
+    /// # Errors
+    /// The output is full, the fuel is used up, or a value is nested too deeply.
+    pub(super) fn write_json(&self, out: &mut Bounded<'_>, depth: usize) -> Result<(), Fault> {
+        check_depth(depth)?;
+        out.budget().spend(1, STEP / 8)?;
+        match self {
+            Self::Undefined | Self::Null => out.push("null"),
+            Self::Boolean(value) => out.push(if *value { "true" } else { "false" }),
+            Self::Number(number) => out.push(&number.written()),
+            Self::Text(text) => push_json_string(text, out),
+            Self::Built(text) => push_json_string(text, out),
+            Self::Elements(_) | Self::List(_) => {
+                out.push("[")?;
+                for index in 0..self.list_length().unwrap_or_default() {
+                    if index > 0 {
+                        out.push(",")?;
+                    }
+                    self.item(index).write_json(out, depth + 1)?;
+                }
+                out.push("]")
+            }
+            Self::Members(members) => write_members(
+                members.iter().map(|(name, value)| (name.as_str(), Self::of(value))),
+                out,
+                depth,
+            ),
+            Self::Object(members) => write_members(members.iter().cloned(), out, depth),
+        }
+    }
+}
+
+/// Refuses a value that would use up the stack.
+pub(super) fn check_depth(depth: usize) -> Result<(), Fault> {
+    if depth <= JSON_DEPTH_MAX {
+        return Ok(());
+    }
+    Err(Fault::new(format!(
+        "a value has more than {JSON_DEPTH_MAX} lists and objects inside each other"
+    )))
+}
+
+fn write_members<'v>(
+    members: impl Iterator<Item = (&'v str, Value<'v>)>,
+    out: &mut Bounded<'_>,
+    depth: usize,
+) -> Result<(), Fault> {
+    out.push("{")?;
+    for (index, (name, value)) in members.enumerate() {
+        if index > 0 {
+            out.push(",")?;
+        }
+        push_json_string(name, out)?;
+        out.push(":")?;
+        value.write_json(out, depth + 1)?;
+    }
+    out.push("}")
+}
+
+fn push_json_string(text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
+    out.push("\"")?;
+    push_json_text(text, out)?;
+    out.push("\"")
+}
