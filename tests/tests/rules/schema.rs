@@ -31,11 +31,16 @@ apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: b}
 spec:
-  destination: {url: 'https://b.example.com/', reference: b}
+  destination: {url: 'https://b.example.com/', reference: b, method: PUT, query: {a: '{{ event.id }}'}, body: {a: '{{ event.type }}'}, contentType: a/b}
   retry: {schedule: {kind: moments, moments: [PT1S, P1W]}}
   deadLetter: {sink: {topic: shop/refunds}, reference: letters}
   reply: https://r.example.com/
   replyReference: replies
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: refunds, name: c}
+spec: {destination: {url: 'https://c.example.com/{{ event.id }}', bodyText: '{{ event.id }}'}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Topic

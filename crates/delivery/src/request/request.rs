@@ -46,7 +46,7 @@ pub struct Request {
     pub tls: RequestTls,
     /// What its sender signs it with.
     pub signer: Option<Signer>,
-    /// What an answer must not show, beside what this sends, and what nobody is shown of its body.
+    /// Secrets that no answer must show, beside what this sends. Its body is shown without them.
     pub hidden: Vec<Secret>,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,

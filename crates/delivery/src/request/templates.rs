@@ -20,7 +20,7 @@ use crate::subscription::templates::QueryParameter;
 use crate::subscription::{Destination, Method, Subscription};
 use crate::template::{Attempt, Origin, TemplateError, Values};
 
-/// What the templates of a request read; `None` if the destination has no templates.
+/// Collects the values that the templates of a request read; `None` if the destination has no templates.
 pub(super) fn values(
     subscription: &Subscription,
     deliveries: &[&Delivery],

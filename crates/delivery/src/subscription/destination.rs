@@ -385,7 +385,7 @@ impl Destination {
         self.confidential().templates.into_iter()
     }
 
-    /// Whether a request is made by a template, in part or as a whole.
+    /// Returns true if a template makes a request, in part or as a whole.
     #[must_use]
     pub fn has_templates(&self) -> bool {
         let of_headers = self.headers.iter().any(|of| matches!(of.value, Value::Template(_)));
@@ -393,7 +393,7 @@ impl Destination {
         of_body || of_headers || !self.query.is_empty() || self.url.path.is_some()
     }
 
-    /// Whether a template reads `event`, which a request with several events does not have.
+    /// Returns true if a template reads `event`, which a request with several events does not have.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         let texts = self.headers.iter().filter_map(|header| match &header.value {

@@ -17,12 +17,12 @@ use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::templates::Templated;
 use crate::template::PathTemplate;
 
-/// How an expression begins in a URL, percent-encoded.
+/// The begin of an expression in a URL, percent-encoded.
 const BEGIN: &str = "%7B%7B";
-/// How it ends there.
+/// The end of an expression there.
 const END: &str = "%7D%7D";
 
-/// Where requests of a destination go. It is the URL in which expressions are percent-encoded as they are written.
+/// The address of a destination: a URL in which expressions are percent-encoded as they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DestinationUrl {
     url: Url,
@@ -91,26 +91,27 @@ impl Kind for EventsUrl {
 /// The URL with each expression percent-encoded.
 fn encoded(text: &str) -> String {
     let (mut url, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(begin) = rest.find("{{") {
-        let length = rest[begin..].find("}}").map_or(rest.len() - begin, |end| end + 2);
-        let (before, from) = rest.split_at(begin);
-        let (expression, after) = from.split_at(length);
+    while let Some((before, (expression, after))) =
+        rest.split_once("{{").and_then(|(before, from)| Some((before, from.split_once("}}")?)))
+    {
         url.push_str(before);
-        url.extend(utf8_percent_encode(expression, NON_ALPHANUMERIC));
+        url.extend([BEGIN].into_iter().chain(utf8_percent_encode(expression, NON_ALPHANUMERIC)));
+        url.push_str(END);
         rest = after;
     }
     url + rest
 }
 
-/// The same URL for people: expressions as they are written.
+/// Decodes the expressions of a URL for people.
 pub(super) fn readable(url: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(url.len()), url);
-    while let Some(begin) = rest.find(BEGIN) {
-        let Some(length) = rest[begin..].find(END).map(|end| end + END.len()) else { break };
-        let (before, from) = rest.split_at(begin);
-        let (expression, after) = from.split_at(length);
+    while let Some((before, (expression, after))) =
+        rest.split_once(BEGIN).and_then(|(before, from)| Some((before, from.split_once(END)?)))
+    {
         text.push_str(before);
+        text.push_str("{{");
         text.push_str(&percent_decode_str(expression).decode_utf8_lossy());
+        text.push_str("}}");
         rest = after;
     }
     text + rest

@@ -31,13 +31,13 @@ impl<T> Eq for Templated<T> {}
 /// A parameter that is added to the query of each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryParameter {
-    /// Its name.
+    /// Literal, without expressions.
     pub name: String,
-    /// Its value.
+    /// Encoded as a value of a form.
     pub value: Templated<TextTemplate>,
 }
 
-/// What is wrong with a template: where, and why.
+/// The errors of a template, each with its place and its reason.
 pub type Problems = Vec<String>;
 
 /// The secrets of these names.

@@ -28,7 +28,7 @@ pub struct BodyTemplate {
 /// A part of the text of the JSON.
 #[derive(Debug)]
 enum Part {
-    /// The same for every event.
+    /// JSON without expressions.
     Constant(String),
     /// A string with tags.
     String(Program),
@@ -93,7 +93,7 @@ impl BodyTemplate {
         names.map(|name| &**name).collect::<std::collections::BTreeSet<&str>>().into_iter()
     }
 
-    /// Whether an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.programs().any(|program| program.variables.contains(&Variable::Event))

@@ -1,11 +1,11 @@
-//! What is wrong with a template, or with its rendering.
+//! Errors of templates and of their rendering.
 
 use thiserror::Error;
 
 /// The most characters of a template that an error repeats.
 const QUOTED_MAX_CHARACTERS: usize = 120;
 
-/// Why a template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
+/// A template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place}: `{expression}`: {reason}")]
 pub struct TemplateError {
@@ -13,7 +13,7 @@ pub struct TemplateError {
     pub place: String,
     /// The part of the template that fails, at most 120 characters.
     pub expression: String,
-    /// What is wrong and what to do, in one sentence.
+    /// The problem and its solution, in one sentence.
     pub reason: String,
 }
 

@@ -27,7 +27,6 @@ impl Variable {
         ("attempt", Self::Attempt),
     ];
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -38,16 +37,15 @@ impl Variable {
     }
 }
 
-/// A member of `loop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopMember {
     /// The number of the turn, from 1.
     Index,
     /// The number of the turn, from 0.
     Index0,
-    /// Whether it is the first turn.
+    /// True in the first turn.
     First,
-    /// Whether it is the last turn.
+    /// True in the last turn.
     Last,
     /// The number of turns.
     Length,
@@ -67,11 +65,8 @@ impl LoopMember {
 /// An operator on numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arithmetic {
-    /// `+`
     Add,
-    /// `-`
     Subtract,
-    /// `*`
     Multiply,
     /// `/`: the result has a fraction.
     Divide,
@@ -84,25 +79,18 @@ pub(super) enum Arithmetic {
 /// An operator that compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
-    /// `==`
     Equal,
-    /// `!=`
     NotEqual,
-    /// `<`
     Less,
-    /// `<=`
     LessOrEqual,
-    /// `>`
     Greater,
-    /// `>=`
     GreaterOrEqual,
     /// `in`: an item of a list, a member of an object, or a part of a text.
     In,
-    /// `not in`
     NotIn,
 }
 
-/// What follows `is`.
+/// The test after `is`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
     /// The value exists.
@@ -113,7 +101,6 @@ pub(super) enum Test {
     None,
     /// A text.
     String,
-    /// A number.
     Number,
     /// `true` or `false`.
     Boolean,
@@ -137,7 +124,7 @@ impl Test {
     ];
 }
 
-/// What follows `|`.
+/// The filter after `|`.
 #[derive(Debug)]
 pub(super) enum Filter {
     /// `default(value)`, for a value that does not exist, or with `default(value, true)` also for one that is false or empty.
@@ -148,9 +135,7 @@ pub(super) enum Filter {
     Date(Box<str>),
     /// `base64`: with the standard alphabet and padding.
     Base64,
-    /// `upper`
     Upper,
-    /// `lower`
     Lower,
     /// `replace(old, new)`
     Replace(Box<Expression>, Box<Expression>),
@@ -162,9 +147,7 @@ pub(super) enum Filter {
     Hmac(Box<str>),
     /// `length`: characters of a text, items of a list, members of an object.
     Length,
-    /// `first`
     First,
-    /// `last`
     Last,
 }
 
@@ -195,17 +178,13 @@ pub(super) const FILTERS: &str = "default, tojson, date, base64, upper, lower, r
 /// A value that is computed for each request.
 #[derive(Debug)]
 pub(super) enum Expression {
-    /// `null`
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// A number.
     Number(Number),
-    /// A text.
     Text(Box<str>),
     /// A list of values.
     List(Vec<Self>),
-    /// An object.
     Object(Vec<(Box<str>, Self)>),
     /// A name.
     Variable(Variable),
@@ -237,7 +216,6 @@ pub(super) enum Expression {
     Comparison(Box<Self>, Vec<(Comparison, Self)>),
     /// `then if condition else otherwise`
     Conditional {
-        /// What decides.
         condition: Box<Self>,
         /// The value if it is true.
         then: Box<Self>,
@@ -277,7 +255,6 @@ impl Expression {
 /// An expression and the tag that contains it, for errors.
 #[derive(Debug)]
 pub(super) struct Tagged {
-    /// The expression.
     pub(super) expression: Expression,
     /// The first characters of its tag.
     pub(super) tag: Box<str>,
@@ -290,24 +267,21 @@ pub(super) enum Node {
     Text(Box<str>),
     /// `{{ expression }}`
     Output(Tagged),
-    /// `{% if %}`
     If {
-        /// What decides.
         condition: Tagged,
-        /// What is written if it is true.
+        /// Written if the condition is true.
         then: Vec<Self>,
-        /// What is written if it is false.
+        /// Written if the condition is false.
         otherwise: Vec<Self>,
     },
-    /// `{% for %}`
     For {
         /// A list, or an object whose names are the items.
         items: Tagged,
-        /// Which items the loop visits.
+        /// Selects the items that the loop visits.
         filter: Option<Expression>,
-        /// What is written for each item.
+        /// Written for each item.
         body: Vec<Self>,
-        /// What is written if there is no item.
+        /// Written if there is no item.
         otherwise: Vec<Self>,
     },
 }

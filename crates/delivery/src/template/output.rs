@@ -9,10 +9,10 @@ use super::escape::push_json_text;
 use super::limits::RENDERED_MAX_BYTES;
 use super::value::Value;
 
-/// What is encoded in a segment of a path: all but the unreserved characters of RFC 3986, 2.3.
+/// The characters that are encoded in a segment of a path: all but the unreserved characters of RFC 3986, 2.3.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a template writes to.
+/// The destination of the output of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// A body that is not JSON: as it is.
@@ -40,7 +40,7 @@ impl Encoding {
         }
     }
 
-    /// Whether the output has a form for a value. Headers, queries and paths have none for lists, objects and null.
+    /// Returns true if the output has a form for a value. Headers, queries and paths have none for lists, objects and null.
     fn accepts(self, value: &Value<'_>) -> bool {
         match self {
             Self::Text | Self::JsonString => true,

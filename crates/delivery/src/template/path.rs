@@ -63,7 +63,7 @@ impl PathTemplate {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Whether an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)
@@ -138,7 +138,7 @@ fn sample(nodes: &[Node]) -> String {
     parts.collect()
 }
 
-/// What follows the authority of an `http` URL, up to its query; `None` for other text.
+/// Returns the part after the authority of an `http` URL, up to its query; `None` for other text.
 fn path_of(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

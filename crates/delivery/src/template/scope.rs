@@ -1,4 +1,4 @@
-//! What evaluation and filters share: the values of the request, and texts that are built within the budget.
+//! State that evaluation and filters share: the values of the request, and texts that are built within the budget.
 
 use super::budget::{BUILT, Bounded, Budget};
 use super::error::{Fault, quoted};
@@ -9,7 +9,7 @@ use super::values::Values;
 /// The values of a request and the fuel of a rendering.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'v> {
-    /// What names refer to.
+    /// The values of names.
     pub(super) values: &'v Values,
     /// Pays for all work.
     pub(super) budget: &'v Budget,

@@ -11,7 +11,7 @@ use super::limits::{
     BRACKETS_MAX, STATEMENTS_NESTED_MAX, TAG_TOKENS_MAX, TAGS_MAX, TEMPLATE_MAX_BYTES,
 };
 
-/// Whether a text has anything that is evaluated.
+/// Returns true if a text has tags.
 pub(crate) fn has_tags(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| text.contains(start))
 }

@@ -76,7 +76,7 @@ impl TextTemplate {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Whether an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)

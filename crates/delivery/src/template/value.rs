@@ -63,11 +63,9 @@ impl Number {
 pub(super) enum Value<'v> {
     /// Nothing: a member or an item that does not exist.
     Undefined,
-    /// `null`
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// A number.
     Number(Number),
     /// A text of the event or the template.
     Text(&'v str),
@@ -101,7 +99,6 @@ impl<'v> Value<'v> {
         Self::Built(text.finish().into())
     }
 
-    /// A count.
     pub(super) fn count(count: usize) -> Self {
         Self::Number(Number::Integer(i128::try_from(count).unwrap_or(i128::MAX)))
     }
@@ -127,7 +124,7 @@ impl<'v> Value<'v> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
-    /// What it is, for messages.
+    /// The name of its type, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Undefined => "not defined",
@@ -140,7 +137,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Whether a condition with it holds. Null, `false`, 0 and everything empty do not.
+    /// Returns true if a condition with this value holds. Null, `false`, 0 and everything empty do not.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Self::Undefined | Self::Null => false,

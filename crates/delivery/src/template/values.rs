@@ -11,11 +11,11 @@ use crate::time::moment::rfc3339;
 /// The subscription that sends the request: `subscription.namespace`, `subscription.topic` and `subscription.name`.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// Its namespace.
+    /// `subscription.namespace`.
     pub namespace: &'a str,
-    /// Its topic.
+    /// `subscription.topic`.
     pub topic: &'a str,
-    /// Its name.
+    /// `subscription.name`.
     pub name: &'a str,
 }
 
@@ -30,7 +30,7 @@ pub struct Attempt<'a> {
     pub time_ms: u64,
 }
 
-/// What the expressions of one request read. Events are `CloudEvents` in JSON.
+/// The values that the expressions of one request read. Events are `CloudEvents` in JSON.
 pub struct Values {
     events: Json,
     is_batch: bool,
@@ -79,7 +79,7 @@ impl Values {
         }
     }
 
-    /// A secret.
+    /// The text of a secret; `None` if it was not looked up.
     pub(super) fn secret(&self, name: &str) -> Option<&str> {
         self.secrets.get(name).map(String::as_str)
     }

@@ -299,6 +299,11 @@ impl<'a> Attempt<'a> {
         });
         match command {
             Ok(command) => {
+                if command.hides_secrets {
+                    note(
+                        "the body has [secret] in the place of a secret: put it there before you run the command",
+                    );
+                }
                 for (variable, what) in &command.variables {
                     note(text::line(&format!(
                         "{variable} has to be set where the command is run: {what}"
