@@ -250,6 +250,7 @@ fn waiting(line: &Line) -> LineWords {
 /// What the words of a hold mean.
 fn held_because(word: &str) -> &'static str {
     match word {
+        "scheduled" => "it waits until the moment it was published for",
         "consent" => "the destination has not consented yet",
         "rate" => "the rate of the destination is used up",
         "concurrency" => "the destination takes no more requests at once",

@@ -74,10 +74,11 @@ fn routing() -> impl Strategy<Value = Routing> {
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
-        (any::<[u32; 5]>(), any::<u64>()).prop_map(
-            |([count, turns, slots, away, permits], until_ms)| Hold {
+        (any::<[u32; 6]>(), any::<u64>()).prop_map(
+            |([count, turns, starts, slots, away, permits], until_ms)| Hold {
                 count,
                 turns,
+                starts,
                 permits,
                 slots,
                 away,

@@ -140,7 +140,7 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let parts =
         format!("{} parts of events for many subscriptions, 10 a request", count(load.parts));
     let waits = format!(
-        "{deliveries} deliveries × {} waits after a failed attempt",
+        "{deliveries} deliveries × {} waits",
         precise(average.waits)
     );
     let hops = format!(
