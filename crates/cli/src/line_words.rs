@@ -342,6 +342,16 @@ pub(crate) mod tests {
         for (name, fields, expected) in [
             (
                 "delivery.held",
+                [("why", "scheduled"), ("wait_ms", "600000")],
+                [
+                    "held",
+                    "scheduled",
+                    "it waits until the moment it was published for",
+                    "again in 10 min",
+                ],
+            ),
+            (
+                "delivery.held",
                 [("why", "rate"), ("wait_ms", "4970")],
                 ["held", "rate", "the rate of the destination is used up", "again in 5 s"],
             ),

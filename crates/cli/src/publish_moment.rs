@@ -22,9 +22,8 @@ pub(crate) struct MomentArgs {
 }
 
 fn at(text: &str) -> Result<u64, String> {
-    let expected = || {
-        format!("{text:?} is not a date-time of RFC 3339: write it as in 2026-12-01T09:00:00Z")
-    };
+    let expected =
+        || format!("{text:?} is not a date-time of RFC 3339: write it as in 2026-12-01T09:00:00Z");
     date_time(text).ok_or_else(expected)
 }
 
@@ -63,10 +62,14 @@ impl PublishMoment {
     /// A text for an event that cannot have the moment, or whose own is impossible.
     pub(crate) fn of(&self, event: Event) -> Result<Event, String> {
         let Some(at_ms) = self.at_ms else {
-            return check_moment(&event, self.now_ms).map(|()| event).map_err(|why| why.to_string());
+            return check_moment(&event, self.now_ms)
+                .map(|()| event)
+                .map_err(|why| why.to_string());
         };
         let text = event.text_with_deliver_at(at_ms).ok_or_else(|| {
-            format!("no CloudEvent, and only CloudEvents have {DELIVER_AT}: leave out --in and --at")
+            format!(
+                "no CloudEvent, and only CloudEvents have {DELIVER_AT}: leave out --in and --at"
+            )
         })?;
         match decode_one(&text.into(), Input::CloudEvents) {
             Element::Event(event) => Ok(event),

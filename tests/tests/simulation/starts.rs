@@ -28,7 +28,10 @@ impl Inner {
         let published_ms = self.ledger.published_ms(delivery.id);
         let starts_ms = published_ms.map(|from_ms| from_ms + self.delayed_ms(delivery.id));
         if starts_ms.is_some_and(|starts_ms| starts_ms != delivery.starts_ms) {
-            self.record_violation(delivery.id, "it says another start than its event and its subscription");
+            self.record_violation(
+                delivery.id,
+                "it says another start than its event and its subscription",
+            );
         }
     }
 }

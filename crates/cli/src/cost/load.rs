@@ -203,8 +203,10 @@ fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) 
         processor: DISPATCH,
         memory_mb: plan.deployment.memory_mb,
         fails: average.first_fails,
-        sends: (waits + at_once * average.first_fails + if parts > 0.0 { part(messages) } else { 0.0 })
-            .min(1.0),
+        sends: (waits
+            + at_once * average.first_fails
+            + if parts > 0.0 { part(messages) } else { 0.0 })
+        .min(1.0),
         in_place_ms: at_once
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,

@@ -81,6 +81,9 @@ mod tests {
         }
         let why = check_moment(&event("2027-12-01T09:00:00Z"), PUBLISHED_MS).unwrap_err();
         let why = why.to_string();
-        assert!(why.contains("2027-12-01T09:00:00") && why.contains("2026-12-01T09:00:00"), "{why}");
+        assert!(
+            why.contains("2027-12-01T09:00:00") && why.contains("2026-12-01T09:00:00"),
+            "{why}"
+        );
     }
 }

@@ -141,7 +141,8 @@ impl Subscription {
         dialect: Dialect,
         settings: DeliverySettings,
     ) -> Self {
-        let DeliverySettings { destination, retry, batch, dead_letter, delay_ms, paused } = settings;
+        let DeliverySettings { destination, retry, batch, dead_letter, delay_ms, paused } =
+            settings;
         Self {
             name,
             dialect,

@@ -159,13 +159,11 @@ impl<'a> Published<'a> {
                 let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
                 Err(WorkItem::from(letter.with_detail(self.missing())).into())
             }
-            Element::Event(event) => {
-                match check_moment(&event, self.publication.published_ms) {
-                    Ok(()) => Ok(event),
-                    Err(why) if is_first => Err(self.malformed(origin, event.text(), why).into()),
-                    Err(_) => Err(Decoded::default()),
-                }
-            }
+            Element::Event(event) => match check_moment(&event, self.publication.published_ms) {
+                Ok(()) => Ok(event),
+                Err(why) if is_first => Err(self.malformed(origin, event.text(), why).into()),
+                Err(_) => Err(Decoded::default()),
+            },
         }
     }
 
