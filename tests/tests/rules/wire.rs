@@ -223,7 +223,7 @@ fn publications() -> [(&'static str, Publication); 5] {
     ]
 }
 
-fn deliveries() -> [(&'static str, Delivery); 14] {
+fn deliveries() -> [(&'static str, Delivery); 15] {
     [
         ("delivery-of-a-newer-version", newer()),
         ("delivery-of-a-letter", sink_delivery()),
