@@ -55,7 +55,7 @@ fn run_quiet(rules: Rules, records: Vec<Published>, behaviour: Behaviour) -> Wor
     run(quiet)
 }
 
-/// How long after its start each delivery was attempted, in the order of the records.
+/// The attempts of each delivery, in milliseconds after its start, in the order of the records.
 fn after_start_ms(world: &Inner) -> Vec<Vec<u64>> {
     let ids = (0..world.ledger.published.len()).flat_map(|record| world.ledger.ids_of(record));
     let ids = ids.filter(|(number, ..)| number.is_some());
@@ -174,7 +174,7 @@ fn crashes_and_duplicates_make_no_attempt_too_early_and_lose_nothing() {
             let rules = rules(40 * MINUTE_MS, DAY_MS);
             let mut faulty = world(random, rules, records.collect(), Behaviour::Flaky(30));
             (faulty.crashing_record, faulty.storage_panics) = (None, false);
-            // That no attempt was made before the start is a check of every request.
+            // Every request is checked: no attempt was made before the start.
             let world = run(faulty);
             faults += world.lock().random.counts.get(&fault).copied().unwrap_or(0);
         }

@@ -20,7 +20,7 @@ pub(crate) struct DeliveryRecord<'a> {
     /// When it was postponed, and until when.
     pub(crate) postponements: &'a [(u64, u64)],
     pub(crate) published_ms: u64,
-    /// How long after that it starts.
+    /// Time from publication to start.
     pub(crate) delayed_ms: u64,
     pub(crate) route: Route,
     /// It leaves no room for our attributes.

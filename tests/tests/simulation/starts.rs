@@ -10,7 +10,7 @@ use super::sinks::Route;
 use super::world::Inner;
 
 impl Inner {
-    /// How long after its publication a delivery starts.
+    /// Time from the publication of a delivery to its start.
     pub(crate) fn delayed_ms(&self, id: Uuid) -> u64 {
         let known = self.ledger.known.get(&id);
         let known = known.filter(|known| known.route == Route::Event && known.from.is_none());

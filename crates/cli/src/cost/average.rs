@@ -36,8 +36,8 @@ pub(crate) fn starts_later(life: &Life) -> bool {
     life.attempts.first().is_some_and(|attempt| attempt.wait_ms > 0)
 }
 
-/// The waits of a life: before the first attempt if there is one, after every attempt but the last, and after the last one too when its
-/// retry would have been too late.
+/// The waits of a life: before the first attempt, if it waits, and after every attempt but the last. After the last one there is a wait if
+/// its retry would have been too late.
 fn waits_ms(life: &Life) -> Vec<u64> {
     let first = usize::from(!starts_later(life));
     let attempts = life.attempts.iter().skip(first);

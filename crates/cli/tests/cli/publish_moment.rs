@@ -1,8 +1,9 @@
 //! Delivery at a given time on the command line: `publish --in` and `--at`, and what `check`, `explain` and `convert` say about it.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
 use delivery::time::moment;
 
 use crate::programs::{lastmile, printed, receiver, run};
@@ -24,11 +25,10 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970");
-    u64::try_from(since.as_millis()).expect("a time of today")
+    Machine.now_ms()
 }
 
-/// What a command prints, notes included, and its code.
+/// Output and notes of a command, and its code.
 fn noted(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
     let output = lastmile(folder, arguments).output().expect("the program runs");
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();

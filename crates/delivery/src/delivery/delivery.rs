@@ -227,7 +227,7 @@ impl Delivery {
         }
     }
 
-    /// The same, which starts this long after its publication at the earliest. Only before its first attempt.
+    /// Moves its start to this long after its publication, or leaves a later one. Only before its first attempt.
     #[must_use]
     pub fn delayed(self, delay_ms: u64) -> Self {
         let starts_ms = self.starts_ms.max(self.published_ms.saturating_add(delay_ms));

@@ -64,8 +64,8 @@ impl Delivery {
         if now_ms < self.starts_ms { WaitReason::Scheduled } else { WaitReason::NotDue }
     }
 
-    /// True for a wait that has just begun and that no log line shows yet: the line of the attempt before shows a wait for a retry, and
-    /// a long wait for the start is several messages.
+    /// True for a wait that no log line shows yet. The line of a failed attempt shows the wait for the retry. A long wait for the start is
+    /// several messages, and the line of the first one shows it.
     #[must_use]
     pub fn is_news(&self, why: WaitReason) -> bool {
         match why {

@@ -158,7 +158,7 @@ fn a_replay_waits_for_a_moment_that_is_still_ahead_and_else_starts_at_once() {
     for (deliver_at, wait_ms) in [
         ("2026-11-20T07:03:00Z", 0),
         ("2026-11-20T08:03:10Z", 3_600_000),
-        // What is no moment made it a dead letter.
+        // An impossible moment made it a dead letter.
         ("tomorrow", 0),
     ] {
         let letter = one(&format!(

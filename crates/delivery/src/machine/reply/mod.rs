@@ -217,7 +217,7 @@ enum ReplyContent<'a> {
 }
 
 impl ReplyContent<'_> {
-    /// The same, which is unreadable if the event is published for an impossible moment.
+    /// Makes an event unreadable that is published for an impossible moment.
     fn possible(self, now_ms: u64) -> Self {
         match self {
             Self::Event(event) => match check_moment(&event, now_ms) {
