@@ -101,7 +101,7 @@ fn check(subscription: &Subscription, deliveries: &[&Delivery]) -> Option<Reques
     }
     let request = request.ok()?;
     check_headers(&request);
-    assert_eq!(request.url, subscription.destination.url);
+    assert_eq!(request.url, *subscription.destination.url);
     if let [delivery] = deliveries {
         check_body(&request, delivery, subscription);
     }
