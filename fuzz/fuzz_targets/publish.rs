@@ -38,10 +38,10 @@ fuzz_target!(|input: &[u8]| {
         Err(refusal) => return check_refusal(&refusal),
     };
     for input in [Input::Auto, Input::CloudEvents, Input::EventGrid, Input::Custom, Input::Opaque] {
-        match message(&request, &route, input) {
+        match message(&request, &route, input, 0) {
             Err(refusal) => check_refusal(&refusal),
             Ok(published) => {
-                assert_eq!(message(&request, &route, input).as_ref(), Ok(&published));
+                assert_eq!(message(&request, &route, input, 0).as_ref(), Ok(&published));
                 assert_eq!(published.topic, route.topic);
                 let body: Arc<str> = published.body.as_str().into();
                 let elements: Vec<Element> = decode(&body, input).into_iter().collect();

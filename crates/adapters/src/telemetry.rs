@@ -183,7 +183,7 @@ impl Telemetry {
     /// Logs a delivery that is not attempted yet, and measures its age if it never was.
     pub fn held(&self, delivery: &Delivery, why: WaitReason, wait_ms: u64, now_ms: u64) {
         if delivery.attempts == 0 {
-            self.waited(delivery.published_ms, now_ms);
+            self.waited(delivery.starts_ms, now_ms);
         }
         if why == WaitReason::Probation {
             return put_off(delivery, wait_ms);
@@ -200,8 +200,8 @@ impl Telemetry {
 
     /// Measures the age of an event that waits for its first attempt, once it is late: SQS knows no age of a message that is sent
     /// again.
-    pub fn waited(&self, published_ms: u64, now_ms: u64) {
-        let age_ms = now_ms.saturating_sub(published_ms);
+    pub fn waited(&self, since_ms: u64, now_ms: u64) {
+        let age_ms = now_ms.saturating_sub(since_ms);
         if age_ms >= MINUTE_MS {
             self.meter.measure_alone(Metric::EventAgeBeforeAttemptInMs, age_ms);
         }
@@ -280,7 +280,10 @@ impl Telemetry {
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
-        self.meter.measure(Metric::EventAgeAtDeliveryInMs, &delivery.subscription, age_ms);
+        // A wait that somebody asked for is no delay.
+        let since_start_ms = now_ms.saturating_sub(delivery.starts_ms);
+        let metric = Metric::EventAgeAtDeliveryInMs;
+        self.meter.measure(metric, &delivery.subscription, since_start_ms);
         let at_first = delivery.attempts <= 1
             && !delivery.abandoned
             && delivery.history.newest_attempt().is_none_or(is_success);

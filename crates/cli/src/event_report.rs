@@ -6,12 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use delivery::delivery::check_moment;
 use delivery::event::envelope::{self, decode};
 use delivery::event::{Element, Input, Members};
 use delivery::explain::{ChangedHeader, EventMatch, Onward, event_matches, onward};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::filter::explanation::{Explanation, Found, Problem};
 use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::time::moment::rfc3339;
 use serde::Serialize;
 
 /// An event, and the result for each subscription of a topic. The members and their order are a contract.
@@ -48,6 +50,8 @@ pub(crate) struct SubscriptionReport {
     pub(crate) expired: bool,
     /// True if each delivery becomes a dead letter at once, for a later replay.
     pub(crate) paused: bool,
+    /// The moment before which no attempt is made, if the event were published now; `null` if it is due at once.
+    pub(crate) not_before: Option<String>,
     pub(crate) destination: String,
     pub(crate) filter: PartReport,
     /// Headers whose values are changed so that they can be sent.
@@ -109,10 +113,12 @@ pub(crate) fn report(
         onward: Vec::new(),
     };
     let decoded = match element {
-        Element::Event(decoded) => decoded,
-        Element::Malformed { why, .. } => {
-            return EventReport { problem: Some(why.to_string()), ..empty };
-        }
+        Element::Event(decoded) => check_moment(decoded, now_ms).map(|()| decoded),
+        Element::Malformed { why, .. } => Err(why.clone()),
+    };
+    let decoded = match decoded {
+        Ok(decoded) => decoded,
+        Err(why) => return EventReport { problem: Some(why.to_string()), ..empty },
     };
     let members = decoded.members();
     let text = |name| members.get(name).and_then(|value| serde_json::from_str(value).ok());
@@ -147,12 +153,14 @@ impl From<Onward> for OnwardReport {
 
 impl From<EventMatch> for SubscriptionReport {
     fn from(of: EventMatch) -> Self {
-        let EventMatch { subscription, matches, is_expired, filter, changed_headers } = of;
+        let EventMatch { subscription, matches, is_expired, filter, starts_ms, changed_headers } =
+            of;
         Self {
             subscription: subscription.name.to_string(),
             matches,
             expired: is_expired,
             paused: subscription.paused,
+            not_before: starts_ms.map(rfc3339),
             destination: subscription.destination.display(),
             filter: filter.into(),
             changed_headers: changed_headers.into_iter().map(HeaderReport::from).collect(),

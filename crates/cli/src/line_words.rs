@@ -250,6 +250,7 @@ fn waiting(line: &Line) -> LineWords {
 /// What the words of a hold mean.
 fn held_because(word: &str) -> &'static str {
     match word {
+        "scheduled" => "it waits until the moment it was published for",
         "consent" => "the destination has not consented yet",
         "rate" => "the rate of the destination is used up",
         "concurrency" => "the destination takes no more requests at once",
@@ -339,6 +340,16 @@ pub(crate) mod tests {
     #[test]
     fn a_wait_says_why_and_until_when() {
         for (name, fields, expected) in [
+            (
+                "delivery.held",
+                [("why", "scheduled"), ("wait_ms", "600000")],
+                [
+                    "held",
+                    "scheduled",
+                    "it waits until the moment it was published for",
+                    "again in 10 min",
+                ],
+            ),
             (
                 "delivery.held",
                 [("why", "rate"), ("wait_ms", "4970")],

@@ -51,6 +51,7 @@ mod named_secret;
 mod numbers;
 mod output;
 mod progress;
+mod publish_moment;
 mod queue;
 mod queues;
 mod redaction;

@@ -186,7 +186,7 @@ async fn publish(
     }
     let route = publish::route(&request, &ingress.default_topic().await?)?;
     let input = topic_input(&ingress, &route.topic).await?;
-    let message = publish::message(&request, &route, input)?;
+    let message = publish::message(&request, &route, input, Machine.now_ms())?;
     let sent = ingress.queue.publish(&message.topic, &message.body).await;
     let id = sent.map_err(|error| Refusal::unpublished(&error))?;
     Ok(json_response(route.status, route.answer(&id, message.events)))

@@ -33,7 +33,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                         soon.push(in_flight);
                         continue;
                     }
-                    if why != WaitReason::NotDue {
+                    if in_flight.delivery.is_news(why) {
                         self.telemetry.held(&in_flight.delivery, why, wait_ms, now_ms);
                     }
                     leaving.push(Unfinished { in_flight, end: End::Retry { wait_ms } });
@@ -80,9 +80,10 @@ impl<P: DispatchPorts> Dispatch<P> {
 /// True if a delivery waits in place, because that is cheaper than a message.
 fn waits_in_place(why: WaitReason, wait_ms: u64, in_place_ms: u64) -> bool {
     match why {
-        WaitReason::NotDue | WaitReason::RetryAfter | WaitReason::Probation => {
-            wait_ms < in_place_ms
-        }
+        WaitReason::Scheduled
+        | WaitReason::NotDue
+        | WaitReason::RetryAfter
+        | WaitReason::Probation => wait_ms < in_place_ms,
         // At one request a second, the next slot is a whole second away.
         WaitReason::Slot => wait_ms <= in_place_ms,
         // Their gates have waited in place already, or are asked again only later.

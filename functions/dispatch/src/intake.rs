@@ -16,7 +16,7 @@ use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::endings::Endings;
 use crate::finished::FinishedDeliveries;
-use crate::message::{is_published, published_ms};
+use crate::message::{deliverable_since_ms, is_published};
 use crate::waiting::{RecordWait, Wait};
 
 /// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
@@ -128,7 +128,7 @@ impl<P: DispatchPorts> Records<P> {
         let now_ms = self.ports.now_ms();
         match wait.of(record, now_ms)? {
             Wait::Requeued(queue, message) => {
-                self.telemetry.waited(published_ms(record), now_ms);
+                self.telemetry.waited(deliverable_since_ms(record), now_ms);
                 telemetry::record_held(&record.message, why, message.wait_ms);
                 Some(vec![WorkItem::Forward(queue, message)])
             }

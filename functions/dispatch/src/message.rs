@@ -59,13 +59,13 @@ pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
 }
 
-/// When its event was published: since then it may have been sent again.
-pub(crate) fn published_ms(record: &Record) -> u64 {
+/// The time since which its event could have been delivered: its publication, or the start of its delivery.
+pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     let known = match record.trusted_attribute() {
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| it.published_ms).ok(),
         Some(Attribute::Delivery(text)) => {
             let event = Event::recall(&record.body, Input::Auto);
-            read_delivery(text, event).map(|it| it.published_ms).ok()
+            read_delivery(text, event).map(|it| it.starts_ms).ok()
         }
         Some(Attribute::DeadLetter(_)) | None => None,
     };

@@ -86,7 +86,7 @@ impl<P: IngressPorts> Ingress<P> {
         self.check_key(&request).await?;
         let route = publish::route(&request, &self.default_topic)?;
         // What the topic reads is known to dispatch only.
-        let message = publish::message(&request, &route, Input::Auto)?;
+        let message = publish::message(&request, &route, Input::Auto, self.ports.now_ms())?;
         let sent = self.ports.events().publish(&message.topic, &message.body).await;
         let id = sent.map_err(|error| {
             telemetry::request_unpublished(&message.topic, &error);

@@ -25,17 +25,18 @@ use crate::samples::EVENT;
 pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin =
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
-    let moments = (any::<u64>(), any::<u64>());
+    let moments = (any::<u64>(), any::<u64>(), any::<u64>());
     let state = (any::<u32>(), history(), option::of(response()));
     (name(), origin, moments, state, routing(), option::of(replay())).prop_map(
         |(name, origin, moments, state, routing, replay)| {
-            let (published_ms, due_ms) = moments;
+            let (published_ms, starts_ms, due_ms) = moments;
             let (attempts, history, last_response) = state;
             let (target, (hops, replies_left), via, batching, traceparent, hold) = routing;
             let event = Event::recall(&EVENT.into(), Input::CloudEvents);
             let new = Delivery::new(event, name, origin, published_ms);
             Delivery {
                 attempts,
+                starts_ms,
                 due_ms,
                 history,
                 last_response,
@@ -74,10 +75,11 @@ fn routing() -> impl Strategy<Value = Routing> {
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
-        (any::<[u32; 5]>(), any::<u64>()).prop_map(
-            |([count, turns, slots, away, permits], until_ms)| Hold {
+        (any::<[u32; 6]>(), any::<u64>()).prop_map(
+            |([count, turns, starts, slots, away, permits], until_ms)| Hold {
                 count,
                 turns,
+                starts,
                 permits,
                 slots,
                 away,

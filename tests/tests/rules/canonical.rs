@@ -206,13 +206,14 @@ const SECTIONS: [(&str, &[&[&str]]); 4] = [
     ("batch", &[&["maxEvents: 9"], &["preferredKilobytes: 9"], &["onRefused: all"]]),
 ];
 
-const REST: [&[&str]; 5] = [
+const REST: [&[&str]; 6] = [
     &[
         "filter: {exact: {type: a}, not: {prefix: {subject: b}}}",
         "filter: {any: [{suffix: {source: c}}, {cesql: 'n = 1'}]}",
         "filter: {eventGrid: {operatorType: NumberInRange, key: data.n, values: [[1, 2], [3.5, '12345678901234567890']]}}",
         "filter: {all: [{eventGrid: {operatorType: StringNotContains, key: subject, values: [Ä, b], arrays: elements}}, {exactText: {n: '5'}}]}",
     ],
+    &["delay: PT0.5S", "delay: P7D"],
     &["paused: true"],
     &["reply: 'https://r.example.com/?a=b'", "reply: 'topic:n/t'"],
     &["replyReference: partner"],

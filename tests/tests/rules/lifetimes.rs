@@ -4,7 +4,7 @@
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
-use delivery::machine::step::{Arrival, End, arrive, end_without_success, settle};
+use delivery::machine::step::{Arrival, End, arrive, end_without_success, left_to_live_ms, settle};
 use delivery::subscription::Subscription;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
@@ -308,6 +308,33 @@ fn what_a_person_has_stopped_is_stored_at_once_whatever_becomes_of_other_dead_le
                 "{sink:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_later_start_moves_the_time_to_live_and_not_the_14_days() {
+    const DAYS_13_MS: u64 = 13 * DAY_MS;
+    for (delay_ms, time_to_live_ms, last_ms) in [
+        (0, Some(HOUR_MS), HOUR_MS - 1),
+        (2 * HOUR_MS, Some(HOUR_MS), 3 * HOUR_MS - 1),
+        (DAYS_13_MS, Some(HOUR_MS), DAYS_13_MS + HOUR_MS - 1),
+        (DAYS_13_MS, Some(7 * DAY_MS), LIFETIME_MAX_MS - 1),
+        (2 * HOUR_MS, None, LIFETIME_MAX_MS - 1),
+    ] {
+        let subscription = limited(Dialect::Native, 10, time_to_live_ms);
+        let delivery = delivery().delayed(delay_ms);
+        let arrived = |after_ms| arrive(&delivery, &subscription, PUBLISHED_MS + after_ms);
+        let case = format!("{delay_ms} {time_to_live_ms:?}");
+        if let Some(before_ms) = delay_ms.checked_sub(1) {
+            assert_eq!(arrived(before_ms), Arrival::NotDue { wait_ms: 1 }, "{case}");
+            assert_eq!(arrived(0), Arrival::NotDue { wait_ms: delay_ms }, "{case}");
+        }
+        let ended = Arrival::Ended(Reason::TimeToLiveExceeded);
+        let arrivals = [delay_ms, last_ms, last_ms + 1].map(arrived);
+        assert_eq!(arrivals, [Arrival::Attempt, Arrival::Attempt, ended], "{case}");
+        let left_ms =
+            |after_ms| left_to_live_ms(&delivery, &subscription.retry, PUBLISHED_MS + after_ms);
+        assert_eq!([last_ms, last_ms + 1].map(left_ms), [1, 0], "{case}");
     }
 }
 

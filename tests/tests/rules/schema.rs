@@ -71,6 +71,7 @@ spec:
     batch: {onRefused: split}
     retry: {schedule: {kind: linear, delay: PT1S, numbering: fromZero, max: PT1M}}
     deadLetter: {sink: 'https://letters.example.com/t0ken', hidePath: true, layout: flat, response: none}
+    delay: PT1H
     paused: false
 ---
 apiVersion: lastmile.dev/v1
@@ -297,6 +298,7 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("sink: \"pubsub://dead-letters\"", "sink: {ref: shop/orders}"),
         ("sink: \"pubsub://dead-letters\"", "sink: {}"),
         ("eventsPerBlob: 100", "eventsPerBlob: 10001"),
+        ("delay: PT90M", "delay: 90"),
         ("paused: true", "paused: maybe"),
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),
         ("probation: true", "probation: PT1M"),

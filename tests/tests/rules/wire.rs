@@ -96,6 +96,13 @@ fn postponed() -> Delivery {
     delivery
 }
 
+/// Waits for an hour before its first attempt.
+fn scheduled() -> Delivery {
+    let mut delivery = delivery().delayed(HOUR_MS);
+    delivery.wait(WaitReason::Scheduled, PUBLISHED_MS + 40, PUBLISHED_MS + HOUR_MS);
+    delivery
+}
+
 /// With nothing but the required fields.
 fn minimal_letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
@@ -216,7 +223,7 @@ fn publications() -> [(&'static str, Publication); 5] {
     ]
 }
 
-fn deliveries() -> [(&'static str, Delivery); 14] {
+fn deliveries() -> [(&'static str, Delivery); 15] {
     [
         ("delivery-of-a-newer-version", newer()),
         ("delivery-of-a-letter", sink_delivery()),
@@ -230,6 +237,7 @@ fn deliveries() -> [(&'static str, Delivery); 14] {
         ("delivery-owed-an-attempt-alone", before_retry_alone()),
         ("delivery-that-stays-alone", after_retry_alone()),
         ("delivery-that-was-put-off", postponed()),
+        ("delivery-that-starts-later", scheduled()),
         ("delivery-that-was-held", held()),
         ("delivery-that-was-abandoned", Delivery { abandoned: true, ..delivery() }),
     ]

@@ -93,6 +93,7 @@ impl Inner {
         if (delivery.hops > 0 || !delivery.via.is_empty()) != delivery.replies_left.is_some() {
             self.record_violation(id, "how many replies may follow from it is lost");
         }
+        self.check_start(delivery);
         let published_ms = self.ledger.published_ms(id);
         if published_ms.is_some_and(|published_ms| published_ms != delivery.published_ms) {
             self.record_violation(id, "its age does not begin with its publication");
@@ -280,7 +281,8 @@ impl Inner {
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
         // A wait that would pass the 14 days is not begun, so a delivery may end by one wait earlier.
         let limit_ms = self.rules[number].subscription.retry.time_to_live_ms;
-        let limit_ms = limit_ms.unwrap_or(LIFETIME_MAX_MS - DAY_MS);
+        let limit_ms = limit_ms.map_or(u64::MAX, |own_ms| own_ms + self.delayed_ms(id));
+        let limit_ms = limit_ms.min(LIFETIME_MAX_MS - DAY_MS);
         if *reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
             self.record_violation(id, "ended by a limit of attempts that it has not reached");
         }

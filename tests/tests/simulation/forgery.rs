@@ -45,6 +45,7 @@ fn publication() -> Publication {
         hold: Hold {
             count: 99,
             turns: 99,
+            starts: 99,
             slots: 99,
             away: 99,
             permits: 99,

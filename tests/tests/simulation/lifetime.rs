@@ -96,6 +96,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     let subscriptions = if random.percent(6) { 11 + random.below(6) } else { 1 + random.below(3) };
     let choose = |number| Rules::choose(TOPIC, number, &mut random);
     let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
+    delay(&mut rules, seed);
     sinks::add_sink_subscriptions(&mut rules, &mut random);
     let mut behaviours: Vec<_> =
         rules.iter().map(|_| Behaviour::choose(&mut random, began_ms)).collect();
@@ -114,6 +115,16 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     let records = records.collect();
     let saboteur = Saboteur::new(sabotage);
     Inner { saboteur, trace, ..Setting { random, began_ms, rules, behaviours, records }.begin() }
+}
+
+/// In some worlds, subscriptions have a delay. Drawn apart, so that the other worlds stay as they are.
+fn delay(rules: &mut [Rules], seed: u64) {
+    if seed % 5 == 2 {
+        let mut random = SeededRandom::new(seed);
+        for of in rules {
+            of.subscription.delay_ms = random.pick(&[0, 500, 20 * MINUTE_MS, 3 * HOUR_MS]);
+        }
+    }
 }
 
 /// The start of a world.

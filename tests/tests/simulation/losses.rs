@@ -148,7 +148,9 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let published = &world.ledger.published[known.record].1;
     let seen = world.ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let attempts = seen.len() as u32 + world.ledger.chains_allowed(id) - 1;
-    let limit_ms = rules.subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
+    let own_ms = rules.subscription.retry.time_to_live_ms;
+    let limit_ms = own_ms.map_or(u64::MAX, |own_ms| own_ms + world.delayed_ms(id));
+    let limit_ms = limit_ms.min(LIFETIME_MAX_MS);
     seen.iter().any(|seen| rules.expected(&seen.result_seen) == Expected::Final)
         || attempts >= world.versions.fewest_attempts(number)
         || world.now_ms + SKEW_MAX_MS - published.at_ms >= limit_ms

@@ -173,7 +173,8 @@ impl Inner {
     /// True at the last chance to attempt a delivery.
     fn ends_soon(&self, number: usize, id: Uuid, now_ms: u64) -> bool {
         let lives_ms = self.rules[number].subscription.retry.time_to_live_ms;
-        let lives_ms = lives_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms.min(LIFETIME_MAX_MS));
+        let own_ms = lives_ms.map_or(u64::MAX, |own_ms| own_ms + self.delayed_ms(id));
+        let lives_ms = own_ms.min(LIFETIME_MAX_MS);
         // A delivery that follows from a dead letter was published with its message.
         let of_messages = || self.bases(id).iter().map(|base| base.published_ms).min();
         let published_ms = self.ledger.published_ms(id).or_else(of_messages);
@@ -185,7 +186,8 @@ impl Inner {
     fn ends_ms(&self, number: usize, delivery: &Delivery) -> u64 {
         let own_ms = self.rules[number].subscription.retry.time_to_live_ms;
         let own_ms = own_ms.filter(|_| delivery.batching != Batching::RetryAlone);
-        let lives_ms = own_ms.unwrap_or(LIFETIME_MAX_MS);
+        let delayed_ms = self.delayed_ms(delivery.id);
+        let lives_ms = own_ms.map_or(u64::MAX, |own_ms| own_ms + delayed_ms);
         delivery.published_ms + lives_ms.min(LIFETIME_MAX_MS)
     }
 

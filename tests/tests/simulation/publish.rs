@@ -47,6 +47,8 @@ pub(crate) struct Published {
     pub(crate) forged: Option<Attribute>,
     /// Its message group.
     pub(crate) group: Option<&'static str>,
+    /// The moment that its one element is published for.
+    pub(crate) deliver_at_ms: Option<u64>,
 }
 
 impl Published {
@@ -83,7 +85,7 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
     };
     let group = random.pick(&[None, Some("quiet"), Some("noisy"), Some("noisy")]);
     let forged = random.percent(8).then(|| forgery::choose(number, topic, random));
-    Published { at_ms, topic, body, elements, big, forged, group }
+    Published { at_ms, topic, body, elements, big, forged, group, deliver_at_ms: None }
 }
 
 /// The body and the elements of a record with so many.
@@ -127,7 +129,22 @@ pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
         big: false,
         forged: None,
         group: None,
+        deliver_at_ms: None,
     }
+}
+
+/// A record with one CloudEvent that has this value of `deliverat`: that of a moment, or one that cannot be.
+pub(crate) fn record_for(
+    number: usize,
+    at_ms: u64,
+    deliver_at: &str,
+    deliver_at_ms: Option<u64>,
+) -> Published {
+    let attribute = format!(r#","deliverat":"{deliver_at}"}}"#);
+    let text = plain_record(number, at_ms).body.replace('}', &attribute);
+    let kind = if deliver_at_ms.is_some() { ElementKind::Wanted } else { ElementKind::Malformed };
+    let elements = vec![Element { text: text.clone(), kind }];
+    Published { body: text, elements, deliver_at_ms, ..plain_record(number, at_ms) }
 }
 
 /// A CloudEvent that just fits into a message by itself.
@@ -148,6 +165,7 @@ fn big_record(number: usize, at_ms: u64) -> Published {
         big: true,
         forged: None,
         group: None,
+        deliver_at_ms: None,
     }
 }
 

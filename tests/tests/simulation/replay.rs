@@ -20,6 +20,8 @@ pub(crate) struct DeliveryRecord<'a> {
     /// When it was postponed, and until when.
     pub(crate) postponements: &'a [(u64, u64)],
     pub(crate) published_ms: u64,
+    /// Time from publication to start.
+    pub(crate) delayed_ms: u64,
     pub(crate) route: Route,
     /// It leaves no room for our attributes.
     pub(crate) big: bool,
@@ -32,11 +34,13 @@ pub(crate) struct DeliveryRecord<'a> {
 /// Replays the attempts by the rules; returns the reasons that the delivery may have ended with,
 /// none if it was delivered.
 pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String> {
-    let DeliveryRecord { rules, seen, published_ms, route, big, turn_ms, .. } = routing;
+    let DeliveryRecord { rules, seen, published_ms, delayed_ms, route, big, turn_ms, .. } = routing;
     let retry = &rules.subscription.retry;
-    let limit_ms = published_ms + retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
+    let own_ms = retry.time_to_live_ms.map_or(u64::MAX, |own_ms| delayed_ms + own_ms);
+    let limit_ms = published_ms + own_ms.min(LIFETIME_MAX_MS);
+    let starts_ms = published_ms + delayed_ms;
     let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
-    let mut due_ms = (published_ms, published_ms);
+    let mut due_ms = (starts_ms, starts_ms);
     let mut postponements = routing.postponements.iter().peekable();
     for (index, attempt) in seen.iter().enumerate() {
         let attempts = index as u32 + 1;

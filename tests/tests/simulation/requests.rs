@@ -29,7 +29,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn of(held: &Queued) -> Self {
+    fn of(held: &Queued, delayed_ms: u64) -> Self {
         let hold = held.hold();
         match held.carried.delivery() {
             Some(Delivery {
@@ -47,7 +47,7 @@ impl Base {
                 let (published_ms, batching) = (held.published_ms(), Batching::Allowed);
                 Self {
                     attempts: 0,
-                    due_ms: published_ms,
+                    due_ms: published_ms + delayed_ms,
                     published_ms,
                     first_ms: None,
                     batching,
@@ -80,7 +80,7 @@ impl Inner {
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
         let messages = self.invocations[self.current].messages_for(id, self.ledger.origin(id));
-        messages.into_iter().map(Base::of).collect()
+        messages.into_iter().map(|held| Base::of(held, self.delayed_ms(id))).collect()
     }
 
     /// The recipient of a request and its deliveries, in order; `None` if nothing may lead to such
@@ -226,6 +226,7 @@ impl Inner {
         let base_ms = bases.iter().map(|base| base.published_ms).max().unwrap_or(0);
         let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
         let age_ms = self.clock_ms().saturating_sub(published_ms);
+        let lived_ms = age_ms.saturating_sub(self.delayed_ms(id));
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
         let in_place_ms = match (&bases[..], tally.last) {
             ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
@@ -249,10 +250,11 @@ impl Inner {
                 "attempted before it was due",
             ),
             (
-                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms) && !alone,
+                retry.time_to_live_ms.is_some_and(|limit_ms| lived_ms >= limit_ms) && !alone,
                 "attempted past its time to live",
             ),
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
+            (age_ms < self.delayed_ms(id), "attempted before its start"),
             (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
             (ended && bases.len() == 1, "attempted after its end"),
             (members > 1 && unbatched, "batched although its batch was refused before"),

@@ -147,6 +147,7 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     seen,
                     postponements,
                     published_ms,
+                    delayed_ms: world.delayed_ms(*id),
                     route: known.route,
                     big: published.big,
                     waits_for_late,

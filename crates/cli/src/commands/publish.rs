@@ -1,7 +1,8 @@
 //! `lastmile publish`: publishes events from files to a queue or an HTTP ingress.
 //!
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
-//! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
+//! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::publish_moment)), and nothing
+//! else of it changes. An element that is not an event is rejected with its line; the rest is sent.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,11 +13,13 @@ use std::sync::Arc;
 use adapters::error_words::{cause_words, io_words};
 use adapters::file_text;
 use adapters::live_topics::Location;
+use adapters::machine::Machine;
 use adapters::queues::text_attribute;
 use anyhow::{Context as _, anyhow, bail};
 use delivery::address::http_url;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input, without_mark};
+use delivery::ports::Clock as _;
 use delivery::publish::{too_large, topic_bytes};
 use delivery::request::content_type;
 use delivery::subscription::display;
@@ -29,6 +32,7 @@ use url::Url;
 use crate::advice::{aws_error, describe};
 use crate::files::usage_error;
 use crate::output::{note, out};
+use crate::publish_moment::{MomentArgs, PublishMoment};
 use crate::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
 use crate::stack::Stack;
 use crate::this_machine::is_here;
@@ -55,6 +59,8 @@ pub(crate) struct Arguments {
     /// The deployed CloudFormation stack, whose outputs name its events queue and its subscriptions
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
+    #[command(flatten)]
+    moment: MomentArgs,
     /// Publish to a topic that nobody has described: its events become dead letters
     #[arg(long)]
     allow_unknown: bool,
@@ -87,8 +93,9 @@ impl FromStr for To {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut events = Vec::new();
     let mut refused = 0_usize;
+    let moment = arguments.moment.read(Machine.now_ms())?;
     for file in arguments.files.iter().chain(&arguments.more_files) {
-        for element in read(file)? {
+        for element in read(file, &moment)? {
             match element {
                 Ok(event) => events.push(event),
                 Err(problem) => {
@@ -141,13 +148,16 @@ pub(crate) fn standard_input() -> anyhow::Result<String> {
 }
 
 /// The events of a file in order, with an error for each element that is not an event.
-fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
+fn read(file: &str, moment: &PublishMoment) -> anyhow::Result<Vec<Result<Event, String>>> {
     let text = text_of(file)?;
     let mut events = Vec::new();
     for (line, document) in documents(&text) {
-        events.extend(decode(&document, Input::Auto).into_iter().map(|element| match element {
-            Element::Event(event) => Ok(event),
-            Element::Malformed { why, .. } => Err(format!("{file}:{line}: {why}")),
+        events.extend(decode(&document, Input::Auto).into_iter().map(|element| {
+            let event = match element {
+                Element::Event(event) => moment.of(event),
+                Element::Malformed { why, .. } => Err(why.to_string()),
+            };
+            event.map_err(|why| format!("{file}:{line}: {why}"))
         }));
     }
     if events.is_empty() {

@@ -14,10 +14,10 @@ use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 /// The longest delay of one message, in milliseconds.
 pub(crate) const HOP_MS: u64 = DELAY_MAX_MS;
 
-/// The wait after a failed attempt.
+/// The wait after a failed attempt, or before the first one.
 #[derive(Debug, Clone)]
 pub(crate) struct Wait {
-    /// The attempt that failed.
+    /// The attempt that failed; 0 for the wait before the first one.
     pub(crate) after_attempt: u32,
     /// Its length without jitter.
     pub(crate) wait_ms: u64,
@@ -31,10 +31,17 @@ pub(crate) struct Wait {
     pub(crate) reached: f64,
 }
 
-/// The waits of a life: after every attempt but the last, and after the last one too when its retry
-/// would have been too late.
+/// Checks whether the first attempt waits, for the delay of its subscription.
+pub(crate) fn starts_later(life: &Life) -> bool {
+    life.attempts.first().is_some_and(|attempt| attempt.wait_ms > 0)
+}
+
+/// The waits of a life: before the first attempt, if it waits, and after every attempt but the last. After the last one there is a wait if
+/// its retry would have been too late.
 fn waits_ms(life: &Life) -> Vec<u64> {
-    let mut waits: Vec<u64> = life.attempts.iter().skip(1).map(|attempt| attempt.wait_ms).collect();
+    let first = usize::from(!starts_later(life));
+    let attempts = life.attempts.iter().skip(first);
+    let mut waits: Vec<u64> = attempts.map(|attempt| attempt.wait_ms).collect();
     if life.last_wait_ms > 0 {
         waits.push(life.last_wait_ms);
     }
@@ -43,11 +50,12 @@ fn waits_ms(life: &Life) -> Vec<u64> {
 
 /// The waits of a policy, from its lives without, with half and with full jitter. With more jitter
 /// a life may end after fewer waits: a missing wait takes no messages.
-pub(crate) fn waits(without_jitter: &Life, half_jitter: &Life, full_jitter: &Life) -> Vec<Wait> {
+pub(crate) fn waits(life: &Life, half_jitter: &Life, full_jitter: &Life) -> Vec<Wait> {
     let (without_jitter, half_jitter, full_jitter) =
-        (waits_ms(without_jitter), waits_ms(half_jitter), waits_ms(full_jitter));
+        (waits_ms(life), waits_ms(half_jitter), waits_ms(full_jitter));
     let (messages, messages_most) = (messages(&half_jitter), messages(&full_jitter));
-    let numbered = (1..).zip(&half_jitter).enumerate();
+    let first = if starts_later(life) { 0 } else { 1 };
+    let numbered = (first..).zip(&half_jitter).enumerate();
     numbered
         .map(|(index, (after_attempt, counted_ms))| Wait {
             after_attempt,
@@ -132,6 +140,8 @@ fn lost_to(life: &Life, outage_ms: u64) -> Vec<f64> {
 pub(crate) struct AverageDelivery {
     /// Attempts.
     pub(crate) attempts: f64,
+    /// 1 if a message waits for its first attempt, for the delay of its subscription; else 0.
+    pub(crate) starts_later: f64,
     /// The probability that its first attempt fails.
     pub(crate) first_fails: f64,
     /// Attempts after a wait in place.
@@ -162,9 +172,11 @@ impl AverageDelivery {
         let before_attempt =
             |wait: &Wait| usize::try_from(wait.after_attempt).is_ok_and(|after| after < attempts);
         let as_number = |holds: bool| if holds { 1.0 } else { 0.0 };
+        let is_sent = |wait: &Wait| wait.after_attempt == 0 && wait.messages > 0;
         let without_success = reached.last().copied().unwrap_or(0.0);
         Self {
             attempts: reached.iter().take(attempts).sum(),
+            starts_later: as_number(waits.iter().any(is_sent)),
             first_fails: reached.get(1).copied().unwrap_or(0.0),
             attempts_in_place: sum(&|wait| as_number(wait.messages == 0 && before_attempt(wait))),
             failures: reached.iter().skip(1).sum(),
@@ -179,9 +191,14 @@ impl AverageDelivery {
         }
     }
 
+    /// First attempts in the invocation that receives the event.
+    pub(crate) fn first_at_once(&self) -> f64 {
+        1.0 - self.starts_later
+    }
+
     /// Attempts after a message of the retry queue.
     pub(crate) fn attempts_after_messages(&self) -> f64 {
-        (self.attempts - 1.0 - self.attempts_in_place).max(0.0)
+        (self.attempts - self.first_at_once() - self.attempts_in_place).max(0.0)
     }
 }
 

@@ -139,10 +139,7 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     );
     let parts =
         format!("{} parts of events for many subscriptions, 10 a request", count(load.parts));
-    let waits = format!(
-        "{deliveries} deliveries × {} waits after a failed attempt",
-        precise(average.waits)
-    );
+    let waits = format!("{deliveries} deliveries × {} waits", precise(average.waits));
     let hops = format!(
         "{deliveries} × ({} messages − {} waits), {} a request",
         precise(average.messages),

@@ -52,8 +52,9 @@ pub(crate) fn estimate(plan: &Plan, subscription: &Subscription) -> Estimate {
     );
     let down = average::share_of_day(*down_ms) * down_share;
     let reached = average::reached(&life, 1.0 - success, *down_ms, down);
-    // The first attempt needs no wait, so `reached` is one ahead of the waits.
-    for (wait, reached) in waits.iter_mut().zip(reached.iter().skip(1)) {
+    // Without a delay the first attempt needs no wait, and `reached` is one ahead of the waits.
+    let ahead = usize::from(!average::starts_later(&life));
+    for (wait, reached) in waits.iter_mut().zip(reached.iter().skip(ahead)) {
         wait.reached = *reached;
     }
     let average = AverageDelivery::of(&life, &waits, &reached);

@@ -187,23 +187,27 @@ pub(super) fn mapping_of_dead_letters(deployment: &Deployment) -> EventSourceMap
     }
 }
 
-/// Records of the events queue: one attempt per delivery, and its retries in place.
+/// Records of the events queue: one attempt per delivery that does not wait first, and its retries in place.
 fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) -> QueueWork {
     let traffic = &plan.traffic;
     let messages = traffic.events / traffic.events_per_message;
     let records = messages + parts;
     let part = |of: f64| if records > 0.0 { of / records } else { 0.0 };
     let per_record = part(traffic.events * traffic.fan_out);
+    let at_once = per_record * average.first_at_once();
+    let waits = per_record - at_once;
     QueueWork {
         records,
-        attempts_per_record: per_record,
+        attempts_per_record: at_once,
         events_per_record: traffic.events_per_message.min(per_record),
         processor: DISPATCH,
         memory_mb: plan.deployment.memory_mb,
         fails: average.first_fails,
-        sends: (per_record * average.first_fails + if parts > 0.0 { part(messages) } else { 0.0 })
-            .min(1.0),
-        in_place_ms: per_record
+        sends: (waits
+            + at_once * average.first_fails
+            + if parts > 0.0 { part(messages) } else { 0.0 })
+        .min(1.0),
+        in_place_ms: at_once
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
@@ -222,7 +226,8 @@ fn retried(
     let records = deliveries * average.messages;
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
     let attempts = average.attempts_after_messages();
-    let fails = part(average.failures - average.first_fails, average.attempts - 1.0);
+    let first = average.first_at_once();
+    let fails = part(average.failures - first * average.first_fails, average.attempts - first);
     QueueWork {
         records,
         attempts_per_record: part(attempts, average.messages),

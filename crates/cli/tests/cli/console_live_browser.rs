@@ -24,7 +24,8 @@ fn a_person_watches_filters_opens_and_publishes_and_nothing_of_an_event_runs() {
     // On a busy machine an attempt ends before all is seen; the next one begins a second later.
     let times = ", slowAfter: PT10M, timeout: PT2M, probation: false";
     let retries = ", retry: {maxAttempts: 100, schedule: {kind: constant, delay: PT1S}}";
-    let slow = subscription("slow", &slow, times, retries).replace("topic: orders", "topic: reports");
+    let slow =
+        subscription("slow", &slow, times, retries).replace("topic: orders", "topic: reports");
     let all = [subscription("good", &good, "", ""), subscription("busy", &busy, "", ""), slow];
     let dev = Dev::start(folder.path(), &all.concat(), &[]);
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");

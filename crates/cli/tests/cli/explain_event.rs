@@ -120,7 +120,7 @@ fn tools_get_the_same_as_json() {
     assert_eq!(
         subscriptions[2],
         json!({
-            "subscription": "shop/orders/grid", "matches": false, "expired": false, "paused": false,
+            "subscription": "shop/orders/grid", "matches": false, "expired": false, "paused": false, "not_before": null,
             "destination": "https://d.example.com/in",
             "filter": {
                 "condition": "all of these", "matches": false, "found": [], "problem": null, "column": null,

@@ -50,6 +50,7 @@ pub mod libraries;
 mod local_servers;
 mod nginx;
 mod programs;
+mod publish_moment;
 mod resumed;
 mod rollback;
 mod sample_destinations;

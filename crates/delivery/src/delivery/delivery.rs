@@ -19,6 +19,7 @@ use super::outcome::{Exchange, Outcome};
 use super::reason::Reason;
 use super::replay::Replay;
 use super::returned::Returned;
+use super::start;
 use super::store::Store;
 use super::word::Word;
 use crate::event::Event;
@@ -95,6 +96,9 @@ pub struct Delivery {
     pub origin: Origin,
     /// When the record was published: its SentTimestamp in the events queue.
     pub published_ms: u64,
+    /// Before this time no attempt is made, and from it on the time to live counts: the publication, or a later moment that the event or
+    /// its subscription states.
+    pub starts_ms: u64,
     /// Attempts made.
     pub attempts: u32,
     /// When the next attempt is due; at the end, when the last one was.
@@ -187,7 +191,7 @@ impl Delivery {
         Mapped::of(event, mapping, published)
     }
 
-    /// A delivery before its first attempt, due since publication.
+    /// A delivery before its first attempt, due since publication or at the moment for which its event is published.
     #[must_use]
     pub fn new(
         event: Event,
@@ -195,15 +199,17 @@ impl Delivery {
         origin: Origin,
         published_ms: u64,
     ) -> Self {
+        let starts_ms = start::of_event(&event, published_ms);
         Self {
             id: id_of(&subscription, &origin),
             event,
             subscription,
             origin,
             published_ms,
+            starts_ms,
             attempts: 0,
-            // Not now: the key of a dead letter depends on it, and a record may be read twice.
-            due_ms: published_ms,
+            // Not now: a record may be read twice.
+            due_ms: starts_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
             replies_left: None,
@@ -219,6 +225,13 @@ impl Delivery {
             traceparent: None,
             replay: None,
         }
+    }
+
+    /// Moves its start to this long after its publication, or leaves a later one. Only before its first attempt.
+    #[must_use]
+    pub fn delayed(self, delay_ms: u64) -> Self {
+        let starts_ms = self.starts_ms.max(self.published_ms.saturating_add(delay_ms));
+        Self { starts_ms, due_ms: starts_ms, ..self }
     }
 
     /// Records an exchange: one more attempt, one more entry, and as much of the answer to a failed one

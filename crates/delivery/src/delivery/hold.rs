@@ -15,6 +15,9 @@ pub struct Hold {
     /// Waits because an invocation had no time left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
+    /// Waits until its start. The first one is logged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub starts: u32,
     /// Slots of its destination's rate; it is due at the last one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,

@@ -87,6 +87,12 @@ impl Publication {
         }
     }
 
+    /// The delivery of its event with this index to a subscription, before its first attempt and with all that may follow.
+    #[must_use]
+    pub fn delivery_to(&self, index: u32, event: Event, to: &Subscription) -> Delivery {
+        self.delivery(index, event, to.name.clone()).delayed(to.delay_ms)
+    }
+
     /// The deliveries of its event with this index to these subscriptions, before their first attempts. Each has
     /// its share of what may follow.
     pub fn deliveries(
@@ -96,7 +102,7 @@ impl Publication {
         to: &[&Arc<Subscription>],
     ) -> impl Iterator<Item = Delivery> {
         to.iter().enumerate().map(move |(place, subscription)| {
-            let new = self.delivery(index, event.clone(), subscription.name.clone());
+            let new = self.delivery_to(index, event.clone(), subscription);
             let left = new.replies_left.map(|left| share(left, to.len(), place));
             Delivery { replies_left: left, ..new }
         })

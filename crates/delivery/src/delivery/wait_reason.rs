@@ -9,6 +9,8 @@ use super::outcome::Outcome;
 /// The reason of a wait without an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
+    /// It has not started: its event or its subscription states a later moment.
+    Scheduled,
     /// Its next attempt is not due.
     NotDue,
     /// Its destination asked for a pause, by `Retry-After` of another response.
@@ -42,6 +44,7 @@ impl WaitReason {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Scheduled => "scheduled",
             Self::NotDue => "due",
             Self::RetryAfter => "retryAfter",
             Self::Probation => "probation",
@@ -55,6 +58,34 @@ impl WaitReason {
 }
 
 impl Delivery {
+    /// The reason why it waits until it is due.
+    #[must_use]
+    pub fn why_not_due(&self, now_ms: u64) -> WaitReason {
+        if now_ms < self.starts_ms { WaitReason::Scheduled } else { WaitReason::NotDue }
+    }
+
+    /// True for a wait that no log line shows yet. The line of a failed attempt shows the wait for the retry. A long wait for the start is
+    /// several messages, and the line of the first one shows it.
+    #[must_use]
+    pub fn is_news(&self, why: WaitReason) -> bool {
+        match why {
+            WaitReason::NotDue => false,
+            WaitReason::Scheduled => self.hold.starts == 1,
+            WaitReason::RetryAfter
+            | WaitReason::Probation
+            | WaitReason::Slow
+            | WaitReason::InFlight
+            | WaitReason::Consent
+            | WaitReason::ConsentRate
+            | WaitReason::Slot
+            | WaitReason::NoSlot
+            | WaitReason::Away
+            | WaitReason::Turn
+            | WaitReason::NoTurn
+            | WaitReason::Time => true,
+        }
+    }
+
     /// Puts the delivery off until this time. A wait is not an attempt.
     pub fn wait(&mut self, why: WaitReason, now_ms: u64, until_ms: u64) {
         match why {
@@ -64,6 +95,7 @@ impl Delivery {
             | WaitReason::Consent
             | WaitReason::ConsentRate
             | WaitReason::Time => {}
+            WaitReason::Scheduled => self.hold.starts = self.hold.starts.saturating_add(1),
             WaitReason::InFlight => self.hold.turns = self.hold.turns.saturating_add(1),
             WaitReason::Slot => {
                 self.due_ms = until_ms;

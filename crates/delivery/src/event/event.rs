@@ -10,8 +10,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::deliver_at::{self, DELIVER_AT};
+use crate::event::json::{Object, quoted};
 use crate::event::malformed::Malformed;
 use crate::event::members::{Members, Span};
+use crate::time::moment;
 
 words! {
     /// How the records of a topic are read (`spec.input`).
@@ -86,8 +89,13 @@ pub fn decode_one(text: &Arc<str>, input: Input) -> Element {
     if input == Input::Opaque {
         return Element::Event(Event::unread(text, Shape::Opaque));
     }
-    let read = Members::parse(text)
-        .and_then(|members| Ok((shape_of(&members, input)?, members.into_spans().into())));
+    let read = Members::parse(text).and_then(|members| {
+        let shape = shape_of(&members, input)?;
+        if shape == Shape::CloudEvent {
+            deliver_at::read(&members)?;
+        }
+        Ok((shape, members.into_spans().into()))
+    });
     match read {
         Ok((shape, members)) => Element::Event(Event { text: Arc::clone(text), shape, members }),
         Err(why) => Element::Malformed { text: Arc::clone(text), why },
@@ -209,6 +217,33 @@ impl Event {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The moment for which it is published, in milliseconds; `None` for an event that may be delivered at once.
+    #[must_use]
+    pub fn deliver_at_ms(&self) -> Option<u64> {
+        match self.shape {
+            // A value that cannot be read made it malformed.
+            Shape::CloudEvent => deliver_at::read(&self.members()).ok().flatten(),
+            Shape::EventGrid | Shape::Custom | Shape::Opaque => None,
+        }
+    }
+
+    /// Its text with this moment as its `deliverat`; `None` for an event that is no CloudEvent. Everything else keeps its spelling.
+    #[must_use]
+    pub fn text_with_deliver_at(&self, at_ms: u64) -> Option<String> {
+        let moment = moment::rfc3339(at_ms);
+        match (self.shape, self.members().around(DELIVER_AT)) {
+            (Shape::EventGrid | Shape::Custom | Shape::Opaque, _) => None,
+            (Shape::CloudEvent, Some((before, after))) => {
+                Some(format!("{before}{}{after}", quoted(&moment)))
+            }
+            (Shape::CloudEvent, None) => {
+                let mut object = Object::beginning_with(&self.text)?;
+                object.text(DELIVER_AT, &moment);
+                Some(object.finish())
+            }
+        }
     }
 
     /// A view of its top-level members; empty where it is not a JSON object.

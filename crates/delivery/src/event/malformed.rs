@@ -23,4 +23,10 @@ pub enum Malformed {
     /// It is not a message of the service that this input names.
     #[error("not a message for the input {0}: {1}")]
     Envelope(&'static str, String),
+    /// The moment that it is published for cannot be read.
+    #[error("deliverat has to be a date-time of RFC 3339 such as 2026-12-01T09:00:00Z")]
+    NoMoment,
+    /// The moment that it is published for is too far ahead: that moment, and the time of publication.
+    #[error("deliverat is {0}, which is not within 14 days of the publication at {1}")]
+    TooFarAhead(String, String),
 }

@@ -6,6 +6,7 @@
 
 pub mod binary;
 pub(crate) mod convert;
+mod deliver_at;
 pub mod envelope;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod event;
@@ -18,6 +19,7 @@ pub mod portable;
 pub mod schema;
 mod uri;
 
+pub use deliver_at::DELIVER_AT;
 pub(crate) use event::is_cloud_event;
 pub use event::{Element, Event, Input, Shape, decode_one};
 pub use json::{is_queue_character, without_mark};

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::delivery::{Delivery, Origin};
 use crate::event::Event;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
@@ -25,6 +26,8 @@ pub struct EventMatch {
     pub is_expired: bool,
     /// What its filter says.
     pub filter: Explanation,
+    /// The moment before which no attempt is made, if it were published now; `None` for an event that is due at once.
+    pub starts_ms: Option<u64>,
     /// The headers whose values are not sent as the event has them.
     pub changed_headers: Vec<ChangedHeader>,
 }
@@ -51,6 +54,13 @@ fn changed_headers(subscription: &Subscription, event: &Event) -> Vec<ChangedHea
     changed.collect()
 }
 
+fn starts_ms(subscription: &Subscription, event: &Event, now_ms: u64) -> Option<u64> {
+    let origin = Origin { message: "explain".to_owned(), index: 0 };
+    let delivery = Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
+    let starts_ms = delivery.delayed(subscription.delay_ms).starts_ms;
+    (starts_ms > now_ms).then_some(starts_ms)
+}
+
 /// What every subscription of a topic makes of an event, by name.
 #[must_use]
 pub fn event_matches(
@@ -66,6 +76,7 @@ pub fn event_matches(
         matches: matching.contains(&subscription.name),
         is_expired: subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms),
         filter: subscription.filter.explain(&members),
+        starts_ms: starts_ms(subscription, event, now_ms),
         changed_headers: changed_headers(subscription, event),
         subscription: Arc::clone(subscription),
     };

@@ -38,7 +38,7 @@ const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":
 pub struct Attempt {
     /// Its number; 1 is the first.
     pub attempt: u32,
-    /// The wait before it, from the end of the previous one.
+    /// The wait before it: from the end of the previous one, or from publication.
     pub wait_ms: u64,
     /// Its start, since publication.
     pub at_ms: u64,
@@ -98,7 +98,8 @@ pub fn explain_jittered(
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);
-    let mut delivery = Delivery::new(event, subscription.name.clone(), origin, published_ms);
+    let delivery = Delivery::new(event, subscription.name.clone(), origin, published_ms);
+    let mut delivery = delivery.delayed(subscription.delay_ms);
     let mut attempts = Vec::new();
     let (mut now_ms, mut waited_ms) = (published_ms, 0);
     for _ in 0..=ATTEMPTS_MAX {

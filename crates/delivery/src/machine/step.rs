@@ -121,7 +121,8 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded);
     }
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
+    let lived_ms = now_ms.saturating_sub(delivery.starts_ms);
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| lived_ms >= time_to_live_ms) {
         return Arrival::Ended(Reason::TimeToLiveExceeded);
     }
     delivery.target.topic(subscription).map_or(Arrival::Attempt, Arrival::Forward)
@@ -133,8 +134,9 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
     // The attempt alone after a refused batch is made whatever the policy's limits are.
     let own_ms = policy.time_to_live_ms.filter(|_| delivery.batching != Batching::RetryAlone);
-    let lifetime_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms.min(LIFETIME_MAX_MS));
-    delivery.published_ms.saturating_add(lifetime_ms).saturating_sub(now_ms)
+    let own_end_ms = own_ms.map_or(u64::MAX, |own_ms| delivery.starts_ms.saturating_add(own_ms));
+    let end_ms = own_end_ms.min(delivery.published_ms.saturating_add(LIFETIME_MAX_MS));
+    end_ms.saturating_sub(now_ms)
 }
 
 /// Deliveries of one subscription that share a request.

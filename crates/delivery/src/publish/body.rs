@@ -6,6 +6,7 @@
 use super::http_request::HttpRequest;
 use super::refusal::Refusal;
 use super::route::Route;
+use crate::delivery::check_moment;
 use crate::event::binary::{self, ContentMode, header_text};
 use crate::event::envelope::Elements;
 use crate::event::json::without_mark;
@@ -37,6 +38,7 @@ pub fn message(
     request: &HttpRequest<'_>,
     route: &Route,
     input: Input,
+    now_ms: u64,
 ) -> Result<Published, Refusal> {
     check_encoding(request)?;
     let body = message_body(request, input)?;
@@ -50,7 +52,7 @@ pub fn message(
         );
         return Err(Refusal::new(413, problem));
     }
-    let events = count_events(&body, of_topic, effective_input(request, input))?;
+    let events = count_events(&body, of_topic, effective_input(request, input), now_ms)?;
     Ok(Published { topic, body, events })
 }
 
@@ -165,7 +167,12 @@ fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
 }
 
 /// Counts the events; an empty array has none. The first invalid one rejects the whole request.
-fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, Refusal> {
+fn count_events(
+    body: &str,
+    topic_bytes: usize,
+    input: Input,
+    now_ms: u64,
+) -> Result<usize, Refusal> {
     let body = body.into();
     let malformed = |number: usize, why| bad_request(format!("event {number} is malformed: {why}"));
     let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
@@ -181,6 +188,7 @@ fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, R
                 return Err(bad_request(format!("event {number}: id is empty")));
             }
             Element::Event(event) => {
+                check_moment(&event, now_ms).map_err(|why| malformed(number, why))?;
                 if let Some(why) = too_large(event.text().len() + topic_bytes) {
                     return Err(Refusal::new(413, format!("event {number}: {why}")));
                 }
@@ -198,6 +206,7 @@ mod tests {
     const CLOUD: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
     const GRID: &str =
         r#"[{"id":"1","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z"}]"#;
+    const NOW_MS: u64 = 1_796_115_600_000;
     const BINARY: [(&str, &str); 4] =
         [("ce-specversion", "1.0"), ("ce-id", "1"), ("ce-source", "/s"), ("ce-type", "t%20u")];
     const STRUCTURED: (&str, &str) =
@@ -218,7 +227,7 @@ mod tests {
         let body = body.as_bytes();
         let request = HttpRequest { method, path, query: "", headers: &headers, body };
         let route = Route { topic: "shop/orders".parse().unwrap(), status: 202 };
-        message(&request, &route, input).map(|published| (published.body, published.events))
+        message(&request, &route, input, NOW_MS).map(|published| (published.body, published.events))
     }
 
     #[test]
@@ -319,12 +328,16 @@ mod tests {
     #[test]
     fn what_is_not_what_it_says_is_refused_with_a_reason() {
         let no_id = CLOUD.replace(r#""id":"1","#, "");
+        let at = |moment: &str| CLOUD.replace('}', &format!(r#","deliverat":"{moment}"}}"#));
+        let (not_a_time, too_far) = (at("tomorrow"), at("2026-12-15T09:00:00Z"));
         let no_id_is_second = format!("[{CLOUD}, {no_id}]");
         let empty_id = r#"[{"n":1},{"id":"","topic":"/t","subject":"","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{},"dataVersion":"1"}]"#;
         for (headers, body, input, status, text) in [
             (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 1 is malformed"),
             (vec![BATCH], no_id_is_second.as_str(), Input::Auto, 400, "event 2 is malformed"),
             (vec![JSON], empty_id, Input::Auto, 400, "event 2: id is empty"),
+            (vec![STRUCTURED], not_a_time.as_str(), Input::Auto, 400, "RFC 3339"),
+            (vec![STRUCTURED], too_far.as_str(), Input::Auto, 400, "within 14 days"),
             (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
             (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
             (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),

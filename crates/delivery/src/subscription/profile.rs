@@ -58,7 +58,7 @@ record! {
     pub struct RetryPolicy {
         /// Attempts in all; the first counts.
         "maxAttempts" => pub max_attempts: u32 = Required(Integer(1..=ATTEMPTS_MAX)),
-        /// Past this age, from publication, no attempt begins; PT1S to P14D.
+        /// This long after publication, or after the later moment that deliverat or delay states, no attempt begins any more; PT1S to P14D.
         "timeToLive" => pub time_to_live_ms: Option<u64> = Optional(Duration(SECOND_MS..=LIFETIME_MAX_MS), NO_TIME_TO_LIVE),
         /// The waits between attempts.
         "schedule" => pub schedule: Schedule = Required(Waits),

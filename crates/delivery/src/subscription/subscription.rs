@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::document::kind::{Flag, Merged};
+use crate::document::kind::{Duration, Flag, Merged};
 use crate::document::record::{Or, Required};
 use crate::event::mapping::Mapping;
 use crate::subscription::batch::Batch;
+use crate::subscription::bounds::DELIVERY_DELAY_MAX_MS;
 use crate::subscription::dead_letter_policy::{DeadLetterPolicy, DeadLetters};
 use crate::subscription::destination::Destination;
 use crate::subscription::filter::Filter;
@@ -49,6 +50,8 @@ pub struct Subscription {
     pub batch: Option<Batch>,
     /// What happens to failed deliveries.
     pub dead_letter: DeadLetterPolicy,
+    /// No attempt is made before this long after publication.
+    pub delay_ms: u64,
     /// Deliveries become dead letters at once and are not attempted.
     pub paused: bool,
     /// Where replies of the destination go; `None` ignores them.
@@ -71,6 +74,8 @@ record! {
         "batch" => pub batch: Option<Batch> = Batches,
         /// What happens to an event that cannot be delivered: none drops it.
         "deadLetter" => pub dead_letter: DeadLetterPolicy = Required(DeadLetters),
+        /// No attempt is made before this long after publication; up to P7D. An event may state a later moment as its attribute deliverat.
+        "delay" => pub delay_ms: u64 = Or(Duration(0..=DELIVERY_DELAY_MAX_MS), 0_u64),
         /// true makes the events dead letters, to be replayed after the pause.
         "paused" => pub paused: bool = Or(Flag, false),
     }
@@ -92,6 +97,7 @@ impl DeliverySettings {
             dead_letter: DeadLetterPolicy::of(&profile),
             retry: profile.retry,
             batch: None,
+            delay_ms: 0,
             paused: false,
         }
     }
@@ -104,6 +110,7 @@ impl From<&Subscription> for DeliverySettings {
             retry: subscription.retry.clone(),
             batch: subscription.batch,
             dead_letter: subscription.dead_letter.clone(),
+            delay_ms: subscription.delay_ms,
             paused: subscription.paused,
         }
     }
@@ -134,7 +141,8 @@ impl Subscription {
         dialect: Dialect,
         settings: DeliverySettings,
     ) -> Self {
-        let DeliverySettings { destination, retry, batch, dead_letter, paused } = settings;
+        let DeliverySettings { destination, retry, batch, dead_letter, delay_ms, paused } =
+            settings;
         Self {
             name,
             dialect,
@@ -144,6 +152,7 @@ impl Subscription {
             retry,
             batch,
             dead_letter,
+            delay_ms,
             paused,
             reply: None,
             reply_reference: None,

@@ -24,6 +24,20 @@ pub fn parse(text: &str) -> Option<u64> {
     u64::try_from(timestamp.as_millisecond()).ok()
 }
 
+/// Reads a date-time of RFC 3339, rounded up to milliseconds; `None` for other text. A time before 1970 is 0, and one that is too late to
+/// be written is `u64::MAX`.
+#[must_use]
+pub fn date_time(text: &str) -> Option<u64> {
+    // The letters T and Z may be small.
+    let text = text.to_ascii_uppercase();
+    let time = Some(text.as_str()).filter(|text| is_rfc3339(text)).and_then(AzureTime::parse)?;
+    let nanoseconds = u128::try_from(time.since_epoch().as_nanos()).unwrap_or(0);
+    let ms = u64::try_from(nanoseconds.div_ceil(NANOSECONDS_OF_A_MILLISECOND));
+    Some(time.ms().and(ms.ok()).unwrap_or(u64::MAX))
+}
+
+const NANOSECONDS_OF_A_MILLISECOND: u128 = 1_000_000;
+
 /// The latest time of .NET, which stands for "never".
 const NEVER: &str = "9999-12-31T23:59:59.9999999Z";
 
@@ -72,11 +86,15 @@ impl AzureTime {
     /// in UTC by this program.
     #[must_use]
     pub fn ms(self) -> Option<u64> {
-        const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
-        let offset = SignedDuration::from_secs(self.offset_s.unwrap_or(0).into());
-        let since = self.civil.duration_since(EPOCH).saturating_sub(offset).as_millis();
+        let since = self.since_epoch().as_millis();
         let latest = i128::from(Timestamp::MAX.as_millisecond());
         u64::try_from(since.max(0)).ok().filter(|_| since <= latest)
+    }
+
+    fn since_epoch(self) -> SignedDuration {
+        const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+        let offset = SignedDuration::from_secs(self.offset_s.unwrap_or(0).into());
+        self.civil.duration_since(EPOCH).saturating_sub(offset)
     }
 }
 
@@ -172,6 +190,27 @@ mod tests {
         assert_eq!(parse("yesterday"), None);
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.0000000Z");
         assert_eq!(hour_folder(0), "1970/1/1/0");
+    }
+
+    #[test]
+    fn a_date_time_of_rfc_3339_is_rounded_up_to_milliseconds() {
+        for (text, ms) in [
+            ("2026-11-20T07:03:00.123Z", Some(1_795_158_180_123)),
+            ("2026-11-20T07:03:00.1230001Z", Some(1_795_158_180_124)),
+            ("2026-11-20t08:03:00.123+01:00", Some(1_795_158_180_123)),
+            ("1969-12-31T23:59:59Z", Some(0)),
+            ("0001-01-01T00:00:00z", Some(0)),
+            ("9999-12-31T23:59:59Z", Some(u64::MAX)),
+            ("2026-11-20T07:03Z", None),
+            ("2026-11-20 07:03:00Z", None),
+            ("2026-11-20T07:03:00", None),
+            ("2026-13-20T07:03:00Z", None),
+            ("2026-11-20", None),
+            ("1795158180", None),
+            ("", None),
+        ] {
+            assert_eq!(date_time(text), ms, "{text}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         subscription: delivery.subscription.to_string(),
         origin: delivery.origin.clone(),
         published_ms: delivery.published_ms,
+        starts_ms: Some(delivery.starts_ms).filter(|starts_ms| *starts_ms != delivery.published_ms),
         attempts: delivery.attempts,
         due_ms: delivery.due_ms,
         shape: match delivery.event.shape() {
@@ -73,6 +74,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
         origin: wire.origin,
         published_ms: wire.published_ms,
+        starts_ms: wire.starts_ms.unwrap_or(wire.published_ms),
         attempts: wire.attempts,
         due_ms: wire.due_ms,
         hops: wire.hops,

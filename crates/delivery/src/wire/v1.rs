@@ -30,6 +30,9 @@ pub(super) struct DeliveryV1 {
     pub(super) subscription: String,
     pub(super) origin: Origin,
     pub(super) published_ms: u64,
+    // Absent: the publication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) starts_ms: Option<u64>,
     pub(super) attempts: u32,
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

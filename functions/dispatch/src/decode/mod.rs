@@ -316,6 +316,26 @@ spec: {destination: {url: 'https://audit.example.com/'}}
     }
 
     #[test]
+    fn an_event_for_an_impossible_moment_is_one_dead_letter_and_for_a_possible_one_a_delivery() {
+        let at = |moment: &str| {
+            event("t").replace(r#""id""#, &format!(r#""deliverat":"{moment}","id""#))
+        };
+        let audit = vec![("shop/orders/audit".to_owned(), 0, None)];
+        let malformed =
+            vec![("shop/orders/_malformed".to_owned(), 0, Some(Reason::MalformedEvent))];
+        // The record was published a second after 1970 began.
+        for (moment, expected) in [
+            ("1970-01-01T00:00:00Z", &audit),
+            ("1970-01-15T00:00:00.999Z", &audit),
+            ("1970-01-15T00:00:01Z", &malformed),
+            ("9999-12-31T23:59:59Z", &malformed),
+            ("tomorrow", &malformed),
+        ] {
+            assert_eq!(&decoded(&at(moment), Some("shop/orders"), None), expected, "{moment}");
+        }
+    }
+
+    #[test]
     fn an_unknown_topic_keeps_its_name_and_a_missing_one_takes_the_default() {
         let event = event("t");
         let unknown = |name: &str| vec![(name.to_owned(), 0, Some(Reason::TopicNotFound))];

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication};
+use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication, check_moment};
 use delivery::event::envelope::{self, Elements, Publisher};
 use delivery::event::{Element, Event, Input, Malformed};
 use delivery::ports::{Message, QueueName, Record};
@@ -159,7 +159,11 @@ impl<'a> Published<'a> {
                 let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
                 Err(WorkItem::from(letter.with_detail(self.missing())).into())
             }
-            Element::Event(event) => Ok(event),
+            Element::Event(event) => match check_moment(&event, self.publication.published_ms) {
+                Ok(()) => Ok(event),
+                Err(why) if is_first => Err(self.malformed(origin, event.text(), why).into()),
+                Err(_) => Err(Decoded::default()),
+            },
         }
     }
 
@@ -170,7 +174,7 @@ impl<'a> Published<'a> {
 
     /// The delivery of the event of one of its elements.
     pub(crate) fn delivery(&self, index: usize, event: &Event, to: &Subscription) -> Delivery {
-        self.publication.delivery(self.index(index), event.clone(), to.name.clone())
+        self.publication.delivery_to(self.index(index), event.clone(), to)
     }
 
     /// A part of it, whose first element has this index here, for these subscriptions.

@@ -115,7 +115,7 @@ fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<V
     let answer =
         |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
             Arrival::Attempt | Arrival::Forward(_) => Answer::Open,
-            Arrival::NotDue { wait_ms } => wait(wait_ms, WaitReason::NotDue, now_ms),
+            Arrival::NotDue { wait_ms } => wait(wait_ms, one.delivery.why_not_due(now_ms), now_ms),
             Arrival::Ended(reason) => Answer::End { reason },
         };
     unless_open(due.iter().map(answer))

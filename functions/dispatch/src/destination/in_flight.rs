@@ -254,7 +254,7 @@ impl<P: DispatchPorts> Destinations<P> {
 fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
     let delivery = &one.delivery;
     if now_ms < delivery.due_ms {
-        return wait(delivery.due_ms - now_ms, WaitReason::NotDue, now_ms);
+        return wait(delivery.due_ms - now_ms, delivery.why_not_due(now_ms), now_ms);
     }
     let wait_ms = waits::no_time_ms(delivery.hold.turns.saturating_add(1));
     wait(wait_ms, WaitReason::InFlight, now_ms)

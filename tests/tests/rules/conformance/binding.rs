@@ -65,7 +65,7 @@ fn is_published(name: &str) -> bool {
     let (method, path) = ("POST", "/topics/shop/orders");
     let request = HttpRequest { method, path, query: "", headers: &headers, body: b"" };
     let route = route(&request, &DefaultTopic::default()).expect("a path");
-    let Ok(published) = message(&request, &route, Input::Auto) else { return false };
+    let Ok(published) = message(&request, &route, Input::Auto, 0) else { return false };
     let members = Members::parse(&published.body).expect("an object");
     assert_eq!(members.text(name).as_deref(), Some("x"), "{name}");
     true

@@ -56,6 +56,7 @@ fn subscription(report: &SubscriptionReport) -> String {
         matches,
         expired,
         paused,
+        not_before,
         destination,
         filter,
         changed_headers,
@@ -67,6 +68,9 @@ fn subscription(report: &SubscriptionReport) -> String {
     let notes: String = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
     let mut lines = format!("{}{subscription} -> {destination}{notes}\n", verdict(*matches));
     part(filter, INDENT, &mut lines);
+    if let Some(moment) = not_before.as_ref().filter(|_| *matches) {
+        lines.push_str(&format!("{}no attempt before {moment}\n", " ".repeat(INDENT)));
+    }
     for HeaderReport { name, value, changes } in changed_headers.iter().filter(|_| *matches) {
         let margin = " ".repeat(INDENT);
         let (name, value, changes) = (text::line(name), text::line(value), changes.join(", "));

@@ -93,7 +93,8 @@ fn attempts(life: &Life) -> String {
 }
 
 fn line(attempt: &Attempt, axis: &Axis) -> String {
-    let wait = if attempt.attempt == 1 { "-".to_owned() } else { hms(attempt.wait_ms) };
+    let is_at_once = attempt.attempt == 1 && attempt.wait_ms == 0;
+    let wait = if is_at_once { "-".to_owned() } else { hms(attempt.wait_ms) };
     let time = format!("+{}", hms(attempt.at_ms));
     let drawn = format!("{}●", "─".repeat(column(axis.position(attempt.at_ms))));
     format!("{:>8}  {wait:>12}  {time:<14}{drawn}\n", attempt.attempt)

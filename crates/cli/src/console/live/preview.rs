@@ -140,6 +140,9 @@ fn subscription(
 ) -> Markup {
     html! { section {
         h3 { (word(&of.subscription)) " " (verdict(of)) }
+        @if let Some(moment) = of.not_before.as_ref().filter(|_| of.matches) {
+            p .hint { "There is no attempt before " (line(moment)) "." }
+        }
         @match request {
             None => (filter(&of.filter)),
             Some(Err(problem)) => p .notice { "There is no request: " (line(problem)) },

@@ -270,6 +270,23 @@ fn a_wait_is_as_many_messages_as_fifteen_minutes_fit_into_it() {
 }
 
 #[test]
+fn a_delay_costs_a_message_for_each_quarter_of_an_hour_and_moves_the_first_attempts() {
+    let mut subscription = native();
+    for (delay_ms, messages) in [(0, 0), (500, 0), (MINUTE_MS, 1), (HOUR_MS, 4)] {
+        subscription.delay_ms = delay_ms;
+        let estimate = estimate(&plan(), &subscription);
+        let is_wait = u64::from(messages > 0);
+        assert!(close(estimate.average.messages, f64::from(messages)), "{delay_ms}");
+        assert_eq!(quantity(&estimate, "waits sent"), is_wait * 1_000_000, "{delay_ms}");
+        let received = quantity(&estimate, "waits received");
+        assert_eq!(received > 0, messages > 0, "{delay_ms}");
+        assert!(close(estimate.average.attempts, 1.0), "{delay_ms}");
+        let waits: Vec<u32> = estimate.waits.iter().map(|wait| wait.after_attempt).collect();
+        assert_eq!(waits.first(), Some(&u32::from(delay_ms == 0)), "{delay_ms}");
+    }
+}
+
+#[test]
 fn waits_below_a_second_are_waited_in_place_but_not_more_than_five_in_a_row() {
     let mut subscription = native();
     subscription.retry.max_attempts = 8;

@@ -152,6 +152,25 @@ fn a_dead_letter_is_replayed_to_the_party_that_failed() {
 }
 
 #[test]
+fn a_replay_waits_for_a_moment_that_is_still_ahead_and_else_starts_at_once() {
+    // 2026-11-20, 07:03:10 UTC.
+    let now_ms = 1_795_158_190_000;
+    for (deliver_at, wait_ms) in [
+        ("2026-11-20T07:03:00Z", 0),
+        ("2026-11-20T08:03:10Z", 3_600_000),
+        // An impossible moment made it a dead letter.
+        ("tomorrow", 0),
+    ] {
+        let letter = one(&format!(
+            r#"{{"event":{{"specversion":"1.0","id":"1","source":"/s","type":"t","deliverat":"{deliver_at}"}},
+            "deadletterProperties":{{"deadletterreasoncode":"Paused","deliveryattempts":0}}}}"#
+        ));
+        let again = letter.again(Uuid::from_u128(7), None, now_ms);
+        assert_eq!((again.published_ms, again.due_ms - now_ms), (now_ms, wait_ms), "{deliver_at}");
+    }
+}
+
+#[test]
 fn a_replay_to_a_sink_that_refuses_again_is_a_new_dead_letter_of_that_replay() {
     let sink =
         r#","sink":{"destination":"https://sink.example.com/","reason":"x","deliveryattempts":1}"#;

@@ -17,7 +17,9 @@ pub use self::budget::{HOPS_MAX, unread_topics};
 use self::budget::{over_budget, via};
 use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
-use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, Origin, RESPONSE_KEPT_BYTES, trace};
+use crate::delivery::{
+    DeadLetter, Delivery, DeliveryTarget, Origin, RESPONSE_KEPT_BYTES, check_moment, trace,
+};
 use crate::event::binary::ContentMode;
 use crate::event::json::escaped;
 use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character};
@@ -45,7 +47,7 @@ pub fn follow_ups(
     };
     let Some(reply_content) = reply_content(exchange) else { return Vec::new() };
     let answered = Answered { delivery, subscription, catalogue, now_ms };
-    let event = match reply_content {
+    let event = match reply_content.possible(now_ms) {
         ReplyContent::Event(event) => event,
         ReplyContent::Unreadable(_, why) if subscription.dead_letter.response == Response::None => {
             return answered.dead_letter_without_reply(why);
@@ -212,6 +214,19 @@ enum ReplyContent<'a> {
     /// Its text, and why it is no event.
     Unreadable(String, Cow<'static, str>),
     TooLarge(&'a [u8]),
+}
+
+impl ReplyContent<'_> {
+    /// Makes an event unreadable that is published for an impossible moment.
+    fn possible(self, now_ms: u64) -> Self {
+        match self {
+            Self::Event(event) => match check_moment(&event, now_ms) {
+                Ok(()) => Self::Event(event),
+                Err(why) => Self::Unreadable(event.text().to_string(), why.to_string().into()),
+            },
+            other @ (Self::Unreadable(..) | Self::TooLarge(_)) => other,
+        }
+    }
 }
 
 const MIXED: &str =

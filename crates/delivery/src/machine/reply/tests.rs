@@ -73,6 +73,23 @@ fn letter(follow_ups: &[FollowUp]) -> &DeadLetter {
 }
 
 #[test]
+fn a_reply_waits_for_its_moment_and_one_for_an_impossible_moment_is_unreadable() {
+    let at = |moment: &str| {
+        let reply = REPLY.replace(r#""id""#, &format!(r#""deliverat":"{moment}","id""#));
+        followed(&delivery(), to_address(), &structured(200, &reply))
+    };
+    let found = at(&crate::time::moment::rfc3339(NOW_MS + 60_000));
+    let [FollowUp::Deliver(reply)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS + 60_000));
+    for moment in ["tomorrow", "9999-01-01T00:00:00Z"] {
+        let found = at(moment);
+        let letter = letter(&found);
+        assert_eq!(letter.reason, Reason::MalformedEvent, "{moment}");
+        assert!(letter.detail.as_deref().is_some_and(|why| why.contains("deliverat")), "{moment}");
+    }
+}
+
+#[test]
 fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
     let of_queue = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";

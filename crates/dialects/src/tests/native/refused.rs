@@ -272,6 +272,7 @@ fn bad_dead_letter_formats_and_times_are_refused_at_their_position() {
                 "deadLetter: {layout: ^flats}",
                 "deadLetter.layout: \"flats\" is not known here; did you mean flat?",
             ),
+            ("delay: ^P8D", "delay: has to be PT0S to P7D"),
             ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
             (
                 "deadLetter: {keepTryingFor: ^PT1S}",

@@ -1,0 +1,89 @@
+//! The start of a delivery: the moment before which no attempt is made, and from which its time to live counts.
+//!
+//! It is the latest of three: the publication, the `deliverat` of the event, and the publication and the `delay` of the subscription. For
+//! an event that is published at 9:00 for 10:00, a `delay` of PT30M changes nothing and one of PT2H makes it start at 11:00. Separate
+//! because everything that publishes asks whether a moment is possible ([`check_moment`]).
+//!
+//! Promises: a start is within 14 days of the publication, so a delivery lives after it.
+
+use crate::event::{Event, Malformed};
+use crate::subscription::profile::LIFETIME_MAX_MS;
+use crate::time::moment;
+
+/// Checks that an event is published for a moment at which it could still be attempted.
+///
+/// # Errors
+/// [`Malformed`] when the moment is 14 days after the publication, or later.
+pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
+    match event.deliver_at_ms() {
+        Some(at_ms) if at_ms.saturating_sub(published_ms) >= LIFETIME_MAX_MS => {
+            let [at, published] = [at_ms, published_ms].map(moment::rfc3339);
+            Err(Malformed::TooFarAhead(at, published))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The start of a delivery of this event, without the delay of its subscription.
+pub(super) fn of_event(event: &Event, published_ms: u64) -> u64 {
+    let latest_ms = published_ms.saturating_add(LIFETIME_MAX_MS);
+    event.deliver_at_ms().unwrap_or(published_ms).clamp(published_ms, latest_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::{Delivery, Origin};
+    use crate::event::Input;
+    use crate::time::duration::{HOUR_MS, MINUTE_MS};
+
+    const PUBLISHED_MS: u64 = 1_796_115_600_000;
+
+    /// An event that is published for this moment.
+    fn event(deliver_at: &str) -> Event {
+        let text = format!(
+            r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","deliverat":"{deliver_at}"}}"#
+        );
+        Event::recall(&text.into(), Input::Auto)
+    }
+
+    #[test]
+    fn a_delivery_starts_at_the_latest_of_publication_moment_and_delay() {
+        for (deliver_at, delay_ms, after_ms) in [
+            ("2026-12-01T08:00:00Z", 0, 0),
+            ("2026-12-01T08:00:00Z", MINUTE_MS, MINUTE_MS),
+            ("2026-12-01T10:00:00Z", 0, HOUR_MS),
+            ("2026-12-01T10:00:00Z", MINUTE_MS, HOUR_MS),
+            ("2026-12-01T10:00:00Z", 2 * HOUR_MS, 2 * HOUR_MS),
+            ("9999-12-31T23:59:59Z", 0, LIFETIME_MAX_MS),
+        ] {
+            let origin = Origin { message: "m".to_owned(), index: 0 };
+            let name = "a/b/c".parse().expect("a name");
+            let delivery = Delivery::new(event(deliver_at), name, origin, PUBLISHED_MS);
+            let delivery = delivery.delayed(delay_ms);
+            let starts_ms = PUBLISHED_MS + after_ms;
+            let case = format!("{deliver_at} {delay_ms}");
+            assert_eq!((delivery.starts_ms, delivery.due_ms), (starts_ms, starts_ms), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_possible_within_14_days() {
+        for (deliver_at, is_possible) in [
+            ("1969-12-01T09:00:00Z", true),
+            ("2026-12-01T09:00:00Z", true),
+            ("2026-12-15T08:59:59.999Z", true),
+            ("2026-12-15T09:00:00Z", false),
+            ("9999-12-31T23:59:59Z", false),
+        ] {
+            let checked = check_moment(&event(deliver_at), PUBLISHED_MS);
+            assert_eq!(checked.is_ok(), is_possible, "{deliver_at}");
+        }
+        let why = check_moment(&event("2027-12-01T09:00:00Z"), PUBLISHED_MS).unwrap_err();
+        let why = why.to_string();
+        assert!(
+            why.contains("2027-12-01T09:00:00") && why.contains("2026-12-01T09:00:00"),
+            "{why}"
+        );
+    }
+}

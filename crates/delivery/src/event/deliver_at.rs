@@ -1,0 +1,101 @@
+//! The extension attribute `deliverat`: the moment for which a CloudEvent is published.
+//!
+//! Separate because every way in reads it: the queue, HTTP, replies and the command line. Promises: an event whose `deliverat` is no
+//! date-time of RFC 3339 is malformed, so it never becomes a delivery that ignores it. Only CloudEvents have extension attributes; in
+//! other events `deliverat` is data. How far ahead the moment may be is a rule of deliveries (`delivery/start.rs`).
+
+use crate::event::malformed::Malformed;
+use crate::event::members::Members;
+use crate::time::moment;
+
+/// The name of the attribute.
+pub const DELIVER_AT: &str = "deliverat";
+
+/// The moment that a CloudEvent names, in milliseconds; `None` without the attribute, which may be null.
+///
+/// # Errors
+/// [`Malformed`] when the value is no date-time of RFC 3339.
+pub(super) fn read(members: &Members<'_>) -> Result<Option<u64>, Malformed> {
+    match members.get(DELIVER_AT) {
+        None | Some("null") => Ok(None),
+        Some(_) => {
+            let text = members.text(DELIVER_AT);
+            let at_ms = text.as_deref().and_then(moment::date_time);
+            at_ms.map(Some).ok_or(Malformed::NoMoment)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Element, Input, decode_one};
+
+    fn event(attribute: &str) -> Element {
+        let text =
+            format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{attribute}}}"#);
+        decode_one(&text.into(), Input::Auto)
+    }
+
+    #[test]
+    fn a_cloud_event_names_its_moment_by_a_date_time_or_is_malformed() {
+        for (attribute, at_ms) in [
+            ("", Ok(None)),
+            (r#","deliverat":null"#, Ok(None)),
+            (r#","deliverat":"2026-12-01T09:00:00Z""#, Ok(Some(1_796_115_600_000))),
+            (r#","deliverat":"2026-12-01T10:00:00+01:00""#, Ok(Some(1_796_115_600_000))),
+            (r#","deliverat":"1969-12-31T23:59:59Z""#, Ok(Some(0))),
+            (r#","deliverat":"2026-12-01""#, Err(Malformed::NoMoment)),
+            (r#","deliverat":"2026-12-01T09:00:00""#, Err(Malformed::NoMoment)),
+            (r#","deliverat":"tomorrow""#, Err(Malformed::NoMoment)),
+            (r#","deliverat":"""#, Err(Malformed::NoMoment)),
+            (r#","deliverat":1796115600"#, Err(Malformed::NoMoment)),
+            (r#","deliverat":true"#, Err(Malformed::NoMoment)),
+        ] {
+            let found = match event(attribute) {
+                Element::Event(event) => Ok(event.deliver_at_ms()),
+                Element::Malformed { why, .. } => Err(why),
+            };
+            assert_eq!(found, at_ms, "{attribute}");
+        }
+    }
+
+    #[test]
+    fn in_other_events_the_name_is_data() {
+        for (text, input) in [
+            (r#"{"deliverat":"tomorrow"}"#, Input::Auto),
+            (
+                r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z","deliverat":7}"#,
+                Input::EventGrid,
+            ),
+            (r#"{"specversion":"1.0","deliverat":"tomorrow"}"#, Input::Custom),
+        ] {
+            let Element::Event(event) = decode_one(&text.into(), input) else { panic!("{text}") };
+            let with_moment = event.text_with_deliver_at(7);
+            assert_eq!((event.deliver_at_ms(), with_moment), (None, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_event_gets_a_moment_and_everything_else_keeps_its_spelling() {
+        let added = r#"{"specversion" : "1.0","id":"1","source":"/s","type":"t","data":1.50,"deliverat":"2026-12-01T09:00:00.0000000Z"}"#;
+        let replaced = r#"{"specversion":"1.0", "deliverat" : "2026-12-01T09:00:00.0000000Z" ,"id":"1","source":"/s","type":"t"}"#;
+        for (text, expected) in [
+            (r#" {"specversion" : "1.0","id":"1","source":"/s","type":"t","data":1.50}"#, added),
+            (
+                r#"{"specversion":"1.0", "deliverat" : null ,"id":"1","source":"/s","type":"t"}"#,
+                replaced,
+            ),
+        ] {
+            let Element::Event(event) = decode_one(&text.into(), Input::Auto) else {
+                panic!("{text}")
+            };
+            let made = event.text_with_deliver_at(1_796_115_600_000).expect("a CloudEvent");
+            assert_eq!(made, expected);
+            let Element::Event(again) = decode_one(&made.into(), Input::Auto) else {
+                panic!("{expected}")
+            };
+            assert_eq!(again.deliver_at_ms(), Some(1_796_115_600_000));
+        }
+    }
+}
