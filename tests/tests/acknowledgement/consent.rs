@@ -98,7 +98,7 @@ fn a_destination_is_validated_once_for_all_deliveries_and_again_only_after_one_m
 fn waits_for_consent_grow_and_count_against_the_time_to_live() {
     let process = Process::new(FakePorts::new(event_grid()));
     let mut waiting = delivery("shop/orders/s0");
-    (waiting.published_ms, waiting.due_ms) = (NOW_MS, NOW_MS);
+    (waiting.published_ms, waiting.starts_ms, waiting.due_ms) = (NOW_MS, NOW_MS, NOW_MS);
     for wait_ms in [60_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000, 900_000] {
         let sent = process.invoke(&[retry_record(&waiting)]);
         let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };

@@ -170,6 +170,7 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
     // Published just now: it lives for 40 s after the destination may be called again.
     let fresh = Delivery {
         published_ms: ports.now_ms(),
+        starts_ms: ports.now_ms(),
         due_ms: ports.now_ms(),
         ..delivery("shop/orders/s0")
     };
@@ -211,6 +212,7 @@ fn who_waits_for_its_turn_is_attempted_within_its_time_to_live() {
     });
     let mut fresh = Delivery {
         published_ms: ports.now_ms(),
+        starts_ms: ports.now_ms(),
         due_ms: ports.now_ms(),
         ..delivery("shop/orders/s0")
     };

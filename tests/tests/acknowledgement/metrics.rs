@@ -263,7 +263,7 @@ fn of_waits_other_than_retries_only_the_age_before_the_first_attempt_is_measured
         ["[] EventAgeBeforeAttemptInMs [7200000]"],
         "from publication, and not since it was sent again"
     );
-    let held = Delivery { attempts: 0, published_ms, ..early };
+    let held = Delivery { attempts: 0, published_ms, starts_ms: published_ms, ..early };
     let held = dispatch_metrics(&FakePorts::new(subscriptions(1)), &[retry_record(&held)]);
     assert_eq!(held, [""; 0], "a wait that was asked for is not late");
 }

@@ -95,7 +95,7 @@ fn the_last_deferral_ends_five_seconds_before_the_time_to_live_and_then_it_is_at
     let process = Process::after_ten_timeouts(&[answers(200)]);
     // By default a delivery lives for a day.
     let published_ms = process.ports.now_ms() - DAY_MS + 8_000;
-    let old = Delivery { published_ms, ..delivery("shop/orders/s0") };
+    let old = Delivery { published_ms, starts_ms: published_ms, ..delivery("shop/orders/s0") };
     let (postponed, wait_ms) = process.postpone(retry_record(&old));
     assert_eq!(wait_ms, 3_000);
     process.ports.advance_ms(wait_ms);
@@ -107,7 +107,7 @@ fn the_last_deferral_ends_five_seconds_before_the_time_to_live_and_then_it_is_at
 fn a_delivery_that_fails_in_its_last_attempt_on_probation_is_a_dead_letter() {
     let process = Process::after_ten_timeouts(&[answers(503)]);
     let published_ms = process.ports.now_ms() - DAY_MS + 5_000;
-    let old = Delivery { published_ms, ..delivery("shop/orders/s0") };
+    let old = Delivery { published_ms, starts_ms: published_ms, ..delivery("shop/orders/s0") };
     let sent = process.invoke(&[retry_record(&old)]);
     // The retry is due after the time to live.
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
@@ -153,7 +153,12 @@ fn a_retry_alone_that_is_older_than_its_time_to_live_waits_for_the_probation() {
     let process = Process::after_ten_timeouts(&[answers(200)]);
     let published_ms = process.ports.now_ms() - 2 * DAY_MS;
     let alone = Batching::RetryAlone.into();
-    let old = Delivery { published_ms, batching: alone, ..delivery("shop/orders/s0") };
+    let old = Delivery {
+        published_ms,
+        starts_ms: published_ms,
+        batching: alone,
+        ..delivery("shop/orders/s0")
+    };
     // Its limits do not count, so it is no dead letter; nor is it re-enqueued again and again.
     assert_eq!(process.postpone(retry_record(&old)).1, 10_000);
 }

@@ -162,7 +162,13 @@ fn another_probe_follows_a_probe_that_waits_for_a_consent() {
 /// A due delivery that was published now.
 fn fresh(number: u128, ports: &FakePorts) -> Record {
     let (id, published_ms) = (Uuid::from_u128(number), ports.now_ms());
-    let delivery = Delivery { id, published_ms, attempts: 1, ..delivery("shop/orders/s0") };
+    let delivery = Delivery {
+        id,
+        published_ms,
+        starts_ms: published_ms,
+        attempts: 1,
+        ..delivery("shop/orders/s0")
+    };
     retry_record(&Delivery { due_ms: published_ms, ..delivery })
 }
 
@@ -174,7 +180,11 @@ fn another_probe_follows_a_probe_that_waits_for_a_retry_after_that_came_meanwhil
     let deployment = Deployment::of(limited, &[asks, answers(200)]);
     // The last attempt of a delivery before its time to live ends; the probe waits for its end.
     let published_ms = NOW_MS + deployment.ports.elapsed_ms() + 3_000 - DAY_MS;
-    let last = retry_record(&Delivery { published_ms, ..delivery("shop/orders/s0") });
+    let last = retry_record(&Delivery {
+        published_ms,
+        starts_ms: published_ms,
+        ..delivery("shop/orders/s0")
+    });
     deployment.invoke(0, &[last, due(1)]);
     assert_eq!(deployment.ports.requests(), 11, "the probe was not made");
     deployment.assert_another_probe_follows("a Retry-After");

@@ -128,6 +128,7 @@ fn who_is_away_comes_back_in_time_for_an_attempt() {
     let process = recovering(&ports, &brief, 4_000);
     let fresh = Delivery {
         published_ms: ports.now_ms(),
+        starts_ms: ports.now_ms(),
         due_ms: ports.now_ms(),
         ..delivery("shop/orders/s0")
     };
@@ -291,7 +292,12 @@ fn who_ended_is_not_away() {
     for burst in 0..30 {
         ports.advance_ms(10 * MINUTE_MS);
         let (published_ms, sent) = (ports.now_ms(), ports.sent().len());
-        let fresh = Delivery { published_ms, due_ms: published_ms, ..delivery("shop/orders/s0") };
+        let fresh = Delivery {
+            published_ms,
+            starts_ms: published_ms,
+            due_ms: published_ms,
+            ..delivery("shop/orders/s0")
+        };
         let fresh: Vec<Record> = (0..10)
             .map(|number| {
                 retry_record(&Delivery {

@@ -267,7 +267,12 @@ fn attempts_outside_the_lane(process: &Process, minutes: u64) -> usize {
             let before = process.ports.requests();
             let id = Uuid::from_u128(process.ports.now_ms().into());
             let published_ms = process.ports.now_ms();
-            let new = Delivery { id, published_ms, ..delivery("shop/orders/s0") };
+            let new = Delivery {
+                id,
+                published_ms,
+                starts_ms: published_ms,
+                ..delivery("shop/orders/s0")
+            };
             let record = match is_outside {
                 true => Record { sent_ms: published_ms, ..record("new", EVENT) },
                 false => in_queue(QueueName::Slow, &new),

@@ -71,7 +71,7 @@ async fn the_documented_request_publishes_an_event() {
 }
 
 /// Here, or on the emulated AWS (`emulated_aws/publishers.rs`), or with the command line
-/// (`crates/cli/tests/cli`, `samples.rs` and `sample_subscriber.rs`).
+/// (`crates/cli/tests/cli`: `samples.rs`, `sample_subscriber.rs` and `publish_moment.rs`).
 #[test]
 fn every_example_of_the_page_is_run() {
     let all: Vec<(String, String)> = snippets::of_page(PAGE)
@@ -88,6 +88,8 @@ fn every_example_of_the_page_is_run() {
         ("HTTP", "sh"),
         ("With a function", "sh"),
         ("With a function", "sh"),
+        ("Delivery at a given time", "sh"),
+        ("Delivery at a given time", "yaml"),
         ("Amazon SNS, EventBridge, S3", "yaml"),
         ("SNS", "sh"),
         ("EventBridge", "sh"),

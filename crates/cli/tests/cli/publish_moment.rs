@@ -121,6 +121,19 @@ fn check_refuses_a_delay_of_more_than_a_week_where_it_is_written() {
 }
 
 #[test]
+fn the_example_of_the_manual_is_valid() {
+    let page = include_str!("../../../../docs/publishing.md");
+    let (_, section) = page.split_once("## Delivery at a given time").expect("the section");
+    let (_, example) = section.split_once("```yaml\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let folder = folder(&[("files.yaml", example)]);
+    let (text, code) = noted(folder.path(), &["check", "files.yaml"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (text, _) = run(folder.path(), &["explain", "files.yaml", "--outcome", "200"]);
+    assert!(text.contains("PT30M"), "{text}");
+}
+
+#[test]
 fn convert_keeps_the_delay() {
     let folder = folder(&[("files.yaml", SUBSCRIPTION)]);
     let (text, code) = run(folder.path(), &["convert", "files.yaml"]);
