@@ -250,7 +250,7 @@ fn waiting(line: &Line) -> LineWords {
 /// What the words of a hold mean.
 fn held_because(word: &str) -> &'static str {
     match word {
-        "scheduled" => "it waits until the moment it was published for",
+        "scheduled" => "it waits: its event or its subscription states a later start",
         "consent" => "the destination has not consented yet",
         "rate" => "the rate of the destination is used up",
         "concurrency" => "the destination takes no more requests at once",
@@ -346,7 +346,7 @@ pub(crate) mod tests {
                 [
                     "held",
                     "scheduled",
-                    "it waits until the moment it was published for",
+                    "it waits: its event or its subscription states a later start",
                     "again in 10 min",
                 ],
             ),

@@ -160,6 +160,34 @@ fn a_value_that_the_event_lacks_ends_the_delivery_with_place_and_expression() {
 }
 
 #[test]
+fn values_of_an_event_stay_in_their_part_of_the_request() {
+    let hostile = r#"a\r\nx-evil: 1\"}&b=/../{{ event.id }}?#"#;
+    let order = ORDER.replace("Zoë\"", &format!("{hostile}\""));
+    let template = "{{ event.data.customer.name }}";
+    let text = with(&format!(", query: {{q: \"{template}\"}}, body: {{t: \"{template}\"}}"));
+    let subscription = subscription_of(&text.replace("/in\"", &format!("/x/{template}/y\"")));
+    let request = composed(&subscription, &[&order]).expect("a request");
+    let value: String = serde_json::from_str(&format!("\"{hostile}\"")).expect("a text");
+    let of_body: serde_json::Value = serde_json::from_slice(&request.body).expect("JSON");
+    assert_eq!(of_body, serde_json::json!({ "t": value }));
+    let pairs: Vec<(String, String)> = request.url.query_pairs().into_owned().collect();
+    assert_eq!(pairs, [("q".to_owned(), value)]);
+    assert_eq!(request.url.host_str(), Some("a.example.com"));
+    assert_eq!(request.url.path().split('/').count(), 4);
+    let header = with(&format!(", headers: [{{name: x-a, value: \"{template}\"}}]"));
+    let path = with("").replace("/in\"", &format!("/x/{template}\""));
+    for (text, value, problem) in
+        [(header, hostile, "a control character"), (path, "..", "would change the path")]
+    {
+        let order = ORDER.replace("Zoë\"", &format!("{value}\""));
+        let Err(Unsendable::Impossible(why)) = composed(&subscription_of(&text), &[&order]) else {
+            panic!("{value} was sent");
+        };
+        assert!(why.contains(problem) && !why.contains("evil"), "{why}");
+    }
+}
+
+#[test]
 fn a_batch_is_one_body_of_all_its_events() {
     let batch =
         |body: &str| with(&format!(", body: {{ids: \"{body}\"}}")) + "  batch: {maxEvents: 10}\n";
@@ -192,6 +220,7 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
         (", body: 1, bodyText: x", "a request has one of body and bodyText"),
         (", method: GET, body: 1", "a GET has no body"),
         (", contentType: a/b", "contentType belongs to body or bodyText"),
+        (", body: {zip: 01234}", "write it in quotes"),
         (", bodyText: x, contentType: text", "not a media type"),
         (", query: {api_key: abc}", "a credential is not stated in clear text"),
         (", body: \"{{ event.id\"", "destination.body: "),
@@ -208,6 +237,12 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
             "{destination}: {findings:#?}"
         );
     }
+    let reply = with("") + "  reply: 'https://r.example.com/{{ event.id }}'\n";
+    let findings = read(&reply).findings;
+    assert!(
+        findings.iter().any(|of| of.to_string().contains("expressions are possible only")),
+        "{findings:#?}"
+    );
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");
     let findings = read(&host).findings;
     assert!(findings.iter().any(|of| of.to_string().contains("only the path")), "{findings:#?}");

@@ -40,7 +40,17 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: c}
-spec: {destination: {url: 'https://c.example.com/{{ event.id }}', bodyText: '{{ event.id }}'}}
+spec: {destination: {url: 'https://c.example.com/', bodyText: '{{ event.id }}'}}
+---
+apiVersion: lastmile.dev/v1
+kind: Topic
+metadata: {namespace: shop, name: made}
+spec: {delivery: {destination: {method: PUT, query: {a: b}, body: {a: b}, contentType: a/b}}}
+---
+apiVersion: lastmile.dev/v1
+kind: Topic
+metadata: {namespace: shop, name: texts}
+spec: {delivery: {destination: {bodyText: a}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Topic

@@ -4,7 +4,7 @@
 //! an event that is published at 9:00 for 10:00, a `delay` of PT30M changes nothing and one of PT2H makes it start at 11:00. Separate
 //! because everything that publishes asks whether a moment is possible ([`check_moment`]).
 //!
-//! Promises: a start is within 14 days of the publication, so a delivery lives after it.
+//! Promises: a start is at most 14 days after publication. [`check_moment`] refuses one that leaves no time for an attempt.
 
 use crate::event::{Event, Malformed};
 use crate::subscription::profile::LIFETIME_MAX_MS;

@@ -13,9 +13,16 @@ use crate::subscription::catalogue::Topic;
 
 /// The reason why no event of the topic can be delivered in the subscription's schema.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
-    let schema = subscription.destination.schema?;
-    let (name, word) = (&topic.name, schema.as_str());
+    let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
+    if destination.has_templates() && topic.settings.input == Input::Custom {
+        return unmapped(topic, "the CloudEvent that templates read", &[event_type]);
+    }
+    if destination.has_body() {
+        return None;
+    }
+    let schema = destination.schema?;
+    let (name, word) = (&topic.name, schema.as_str());
     let subject = ("subject", &topic.settings.mapping.subject);
     match (topic.settings.input, schema) {
         (Input::Opaque, _) => {
@@ -51,7 +58,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
-    if schema != Schema::CloudEventsBinary {
+    if schema != Schema::CloudEventsBinary || subscription.destination.has_body() {
         return None;
     }
     let problem = format!(

@@ -2,6 +2,8 @@
 //!
 //! Separate because this is asked of one delivery at a time, before any request is composed.
 
+use std::sync::Arc;
+
 use super::body::{Form, Part, part};
 use crate::delivery::Delivery;
 use crate::subscription::Subscription;
@@ -19,7 +21,13 @@ pub struct BatchKey {
 /// cannot share one.
 #[must_use]
 pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
-    let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
+    let (form, text) = if subscription.destination.has_body() {
+        // A template makes the body, whatever form the events have.
+        (Form::Json, Arc::clone(delivery.event.text()))
+    } else {
+        let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
+        (form, text)
+    };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
     // Only values from the event are resolved here, and those need no secret.

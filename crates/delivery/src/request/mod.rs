@@ -26,6 +26,7 @@ mod templates;
 pub mod tls;
 pub mod token;
 pub mod verification;
+mod webhook_id;
 
 use url::Url;
 use uuid::Uuid;
@@ -42,9 +43,10 @@ pub use self::request::{
 pub use self::signature::KeyError;
 use self::signer::Signer;
 use self::tls::RequestTls;
+pub use self::webhook_id::webhook_id;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
-use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
+use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::{Event, Input};
 pub use crate::subscription::Method;
 use crate::subscription::header::HeaderError;
@@ -210,18 +212,6 @@ fn auxiliary_request(
 #[must_use]
 pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
     deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
-}
-
-/// The `webhook-id` of a request: the id of its delivery, or one that is made of the ids of several. The same in every attempt.
-#[must_use]
-pub fn webhook_id(deliveries: &[Uuid]) -> Uuid {
-    if let [one] = deliveries {
-        return *one;
-    }
-    let mut ids: Vec<String> = deliveries.iter().map(ToString::to_string).collect();
-    // The order of a batch is that of arrival, and must not change its id.
-    ids.sort_unstable();
-    Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
 }
 
 /// The headers of the trace, if all deliveries belong to the same one.

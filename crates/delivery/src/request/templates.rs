@@ -1,7 +1,7 @@
 //! The parts of a request that templates make: its body, its header values, and its URL.
 //!
-//! Separate from what is sent of an event as it was published. Whatever a template lacks is an error, so that no request has
-//! a part that its author did not intend.
+//! Separate from what is sent of an event as it was published. A missing value is an error. No request has a part
+//! that its author did not intend.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::body;
 use super::content::{Content, JSON, TEXT};
-use super::{AttemptContext, webhook_id};
+use super::context::AttemptContext;
+use super::webhook_id::webhook_id;
 use crate::delivery::Delivery;
 use crate::delivery::outcome::Unsendable;
 use crate::event::{Shape, convert};

@@ -154,7 +154,7 @@ struct Confidential<'d> {
     templates: Vec<&'d SecretName>,
 }
 
-/// Checks what fields of a destination have to do with each other, whichever document states them.
+/// Checks rules between fields of a destination, in every kind of document.
 fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     check_auth(destination, fields)?;
     check_body(destination, fields)
@@ -388,19 +388,33 @@ impl Destination {
     /// Returns true if a template makes a request, in part or as a whole.
     #[must_use]
     pub fn has_templates(&self) -> bool {
-        let of_headers = self.headers.iter().any(|of| matches!(of.value, Value::Template(_)));
-        let of_body = self.body.is_some() || self.body_text.is_some();
-        of_body || of_headers || !self.query.is_empty() || self.url.path.is_some()
+        self.has_body()
+            || self.template_headers().next().is_some()
+            || !self.query.is_empty()
+            || self.url.path.is_some()
+    }
+
+    /// Returns true if a template makes the body.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.body.is_some() || self.body_text.is_some()
+    }
+
+    /// The header values that are templates.
+    fn template_headers(&self) -> impl Iterator<Item = &Templated<TextTemplate>> {
+        self.headers.iter().filter_map(|header| match &header.value {
+            Value::Template(of) => Some(of),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
+        })
     }
 
     /// Returns true if a template reads `event`, which a request with several events does not have.
     #[must_use]
     pub fn reads_event(&self) -> bool {
-        let texts = self.headers.iter().filter_map(|header| match &header.value {
-            Value::Template(of) => Some(of),
-            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
-        });
-        let texts = texts.chain(&self.body_text).chain(self.query.iter().map(|of| &of.value));
+        let texts = self
+            .template_headers()
+            .chain(&self.body_text)
+            .chain(self.query.iter().map(|of| &of.value));
         self.body.as_ref().is_some_and(|of| of.template.reads_event())
             || self.url.path.as_ref().is_some_and(|of| of.template.reads_event())
             || texts.into_iter().any(|of| of.template.reads_event())
@@ -434,10 +448,7 @@ impl Destination {
             disable: _,
             consent: _,
         } = self;
-        let of_headers = headers.iter().filter_map(|header| match &header.value {
-            Value::Template(of) => Some(&of.secrets),
-            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
-        });
+        let of_headers = self.template_headers().map(|of| &of.secrets);
         let of_url = url.path.iter().map(|of| &of.secrets);
         let of_query = query.iter().map(|of| &of.value.secrets);
         let of_bodies =

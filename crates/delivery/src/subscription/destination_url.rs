@@ -15,9 +15,9 @@ use crate::document::reader::Cursor;
 use crate::subscription::display;
 use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::templates::Templated;
-use crate::template::PathTemplate;
+use crate::template::{PathTemplate, has_tags};
 
-/// The begin of an expression in a URL, percent-encoded.
+/// The beginning of an expression in a URL, percent-encoded.
 const BEGIN: &str = "%7B%7B";
 /// The end of an expression there.
 const END: &str = "%7D%7D";
@@ -41,7 +41,7 @@ impl FromStr for DestinationUrl {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let invalid = |_| "not a valid URL".to_owned();
-        if !text.contains("{{") {
+        if !has_tags(text) {
             return Url::parse(text).map(Self::from).map_err(invalid);
         }
         let path =
@@ -66,10 +66,14 @@ impl Kind for EventsUrl {
 
     fn read(&self, at: &Cursor<'_>) -> Option<DestinationUrl> {
         let text = at.text()?;
-        if !text.contains("{{") {
+        if !has_tags(text) || !text.contains("://") {
             return Endpoint::OF_EVENTS.read(at).map(DestinationUrl::from);
         }
-        text.parse().map_or_else(|problem: String| at.refuse(problem), Some)
+        let templated: DestinationUrl =
+            text.parse().map_or_else(|problem: String| at.refuse(problem), Some)?;
+        // The rules of every address apply too.
+        let url = Endpoint::OF_EVENTS.read_text(templated.as_str(), at)?;
+        Some(DestinationUrl { url, ..templated })
     }
 
     fn write(&self, value: &DestinationUrl) -> Json {

@@ -42,7 +42,7 @@ pub enum Value {
     Path(Path),
     /// In a store of secrets, under this name.
     Secret(SecretName),
-    /// In the event, as expressions in this text make it.
+    /// A text whose expressions are rendered for each request.
     Template(Templated<TextTemplate>),
 }
 
@@ -105,9 +105,9 @@ impl Header {
                 return secret_value(&self.name, name, keyring).map(|value| Some(value.into()));
             }
             Value::Template(of) => {
-                let rendered = values.map(|values| of.template.render_text(values)).transpose();
+                let rendered = values.map(|values| of.template.render_header(values)).transpose();
                 let rendered = rendered.map_err(|error| HeaderError::Value(error.to_string()))?;
-                return Ok(rendered.map(|text| sendable(&text).value.into()));
+                return Ok(rendered.map(Into::into));
             }
         };
         check_value(&value)

@@ -1,7 +1,7 @@
 //! The templates of a destination, with the secrets that they name.
 //!
-//! Separate from [`crate::template`], which compiles and renders them, because only a subscription knows what the name of
-//! a secret is, and what its file says.
+//! Separate from [`crate::template`], which compiles and renders them, because the names of secrets and the
+//! written text belong to subscriptions.
 
 use serde_json::Value as Json;
 
@@ -19,7 +19,7 @@ pub struct Templated<T> {
     pub secrets: Vec<SecretName>,
 }
 
-/// Two of the same text are the same.
+/// Templates with the same text are equal.
 impl<T> PartialEq for Templated<T> {
     fn eq(&self, other: &Self) -> bool {
         self.written == other.written
@@ -43,7 +43,7 @@ pub type Problems = Vec<String>;
 /// The secrets of these names.
 ///
 /// # Errors
-/// The names that are none.
+/// One problem for each invalid name.
 fn secrets<'n>(names: impl Iterator<Item = &'n str>) -> Result<Vec<SecretName>, Problems> {
     let (mut found, mut problems) = (Vec::new(), Problems::new());
     for name in names {

@@ -7,7 +7,7 @@ const QUOTED_MAX_CHARACTERS: usize = 120;
 
 /// A template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{place}: `{expression}`: {reason}")]
+#[error("{place}: {}{reason}", shown(expression))]
 pub struct TemplateError {
     /// The field that holds the template, such as `spec.destination.body.attachments[0].text`.
     pub place: String,
@@ -22,6 +22,11 @@ impl TemplateError {
     pub(super) fn new(place: &str, expression: &str, reason: impl Into<String>) -> Self {
         Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
     }
+}
+
+/// The expression before a reason; nothing if the error is about the whole field.
+fn shown(expression: &str) -> String {
+    if expression.is_empty() { String::new() } else { format!("`{expression}`: ") }
 }
 
 /// The reason of an error whose place is not known yet.

@@ -21,12 +21,21 @@ use super::value::Number;
 /// A failure and the tag that it is in.
 type Failure<'t> = (&'t str, Fault);
 
+/// A part of a secret, or another spelling of it, would not be recognised where it has to be hidden.
+const SECRET_AS_IT_IS: &str =
+    "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once";
+
 /// The translation of one template.
 pub(super) struct Lowering<'t> {
     tags: &'t Tags<'t>,
     /// The names of the items of the loops, from the outside.
     items: Vec<Box<str>>,
+    /// True inside the filter of a loop, which has no `loop`.
+    is_loop_filter: bool,
     depth: usize,
+    /// The calls of `secret` so far, and the filters that were applied to them.
+    secret_calls: usize,
+    secret_filters: usize,
     /// The secrets that the template names.
     pub(super) secrets: BTreeSet<Box<str>>,
     /// The variables that the template reads.
@@ -39,7 +48,10 @@ impl<'t> Lowering<'t> {
         Self {
             tags,
             items: Vec::new(),
+            is_loop_filter: false,
             depth: 0,
+            secret_calls: 0,
+            secret_filters: 0,
             secrets: BTreeSet::new(),
             variables: BTreeSet::new(),
         }
@@ -102,10 +114,13 @@ impl<'t> Lowering<'t> {
                 Fault::new(format!("`{}` has a meaning already; choose another name", target.id)),
             ));
         }
+        let secrets = self.secret_calls;
         let items = self.tagged(&each.iter, tag)?;
+        self.check_as_it_is(secrets).map_err(|fault| (tag, fault))?;
         self.items.push(target.id.into());
-        // In Jinja the filter of a loop has no `loop`.
+        let is_inner = std::mem::replace(&mut self.is_loop_filter, true);
         let filter = each.filter_expr.as_ref().map(|filter| self.expression(filter));
+        self.is_loop_filter = is_inner;
         let filter = filter.transpose().map_err(|fault| (tag, fault))?;
         let body = self.nodes(&each.body)?;
         self.items.pop();
@@ -149,7 +164,9 @@ impl<'t> Lowering<'t> {
                 if slice.step.is_some() {
                     return Err(Fault::new("a slice has no step; write [start:stop]"));
                 }
+                let secrets = self.secret_calls;
                 let value = self.boxed(&slice.expr)?;
+                self.check_as_it_is(secrets)?;
                 let start = self.optional(slice.start.as_ref())?;
                 Ok(Expression::Slice(value, start, self.optional(slice.stop.as_ref())?))
             }
@@ -239,6 +256,9 @@ impl<'t> Lowering<'t> {
         if !is_loop {
             return Ok(Expression::Member(self.boxed(&member.expr)?, member.name.into()));
         }
+        if self.is_loop_filter {
+            return Err(Fault::new("the filter of a loop has no `loop`"));
+        }
         let known = LoopMember::NAMED.iter().find(|(name, _)| *name == member.name);
         match (known, self.items.len().checked_sub(1)) {
             (Some((_, known)), Some(position)) => Ok(Expression::Loop(position, *known)),
@@ -255,10 +275,16 @@ impl<'t> Lowering<'t> {
             return Err(Fault::new("values have no functions; the only function is `secret`"));
         };
         if function.id == "secret" {
+            self.secret_calls += 1;
             return self.secret(&call.args, "secret('NAME')").map(Expression::Secret);
         }
         let name = quoted(function.id);
         Err(Fault::new(format!("there is no function `{name}`; the only function is `secret`")))
+    }
+
+    /// Checks that no secret was named since there were so many calls.
+    fn check_as_it_is(&self, secrets: usize) -> Result<(), Fault> {
+        if self.secret_calls > secrets { Err(Fault::new(SECRET_AS_IT_IS)) } else { Ok(()) }
     }
 
     /// The name of a secret is literal, so that all secrets are known before an event arrives.
@@ -276,7 +302,17 @@ impl<'t> Lowering<'t> {
 
     fn filter(&mut self, filter: &ast::Filter<'_>) -> Result<Expression, Fault> {
         let Some(value) = &filter.expr else { return Err(not_supported("filter")) };
+        let (secrets, filters) = (self.secret_calls, self.secret_filters);
         let value = self.boxed(value)?;
+        if self.secret_calls > secrets {
+            // Answers are searched for the secret in these spellings, each applied once.
+            let is_searched = matches!(filter.name, "base64" | "urlencode");
+            if !is_searched || self.secret_filters > filters {
+                return Err(Fault::new(SECRET_AS_IT_IS));
+            }
+            self.secret_filters += 1;
+        }
+        let secrets = self.secret_calls;
         if filter.name == "hmac" {
             let name = self.secret(&filter.args, "hmac('NAME')")?;
             return Ok(Expression::Filter(value, Filter::Hmac(name)));
@@ -288,6 +324,7 @@ impl<'t> Lowering<'t> {
             };
             arguments.push(self.expression(argument)?);
         }
+        self.check_as_it_is(secrets)?;
         let mut arguments = arguments.into_iter();
         let next = [arguments.next(), arguments.next(), arguments.next()];
         let lowered = match (filter.name, next) {

@@ -38,7 +38,7 @@ mod values;
 pub use body::BodyTemplate;
 pub use error::TemplateError;
 pub use path::PathTemplate;
-pub(crate) use syntax::has_tags;
+pub use syntax::has_tags;
 pub use text::TextTemplate;
 pub use values::{Attempt, Origin, Values};
 

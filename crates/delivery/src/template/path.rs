@@ -20,7 +20,6 @@ use super::values::Values;
 #[derive(Debug, Clone)]
 pub struct PathTemplate {
     program: Arc<Program>,
-    text: Arc<str>,
     base: Url,
 }
 
@@ -30,10 +29,18 @@ impl PathTemplate {
     /// # Errors
     /// An expression is not in the path, or is not valid; or the text is not a URL.
     pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
-        let program = Program::compile(url, place)?;
-        let failed = |fault: Fault| TemplateError::new(place, url, fault.0);
+        // The text of a URL is in no error: it may hold credentials.
+        let program = Program::compile(url, place)
+            .map_err(|error| TemplateError { expression: String::new(), ..error })?;
+        let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
+        let is_plain = |sign: &str| url.matches(sign).count() == outputs;
+        if !is_plain("{{") || !is_plain("}}") || url.contains("{#") {
+            let reason = "a URL has no comments, and no `{{` and `}}` within an expression";
+            return Err(TemplateError::new(place, "", reason));
+        }
+        let failed = |fault: Fault| TemplateError::new(place, "", fault.0);
         let base = base(&program.nodes).map_err(failed)?;
-        let template = Self { program: program.into(), text: url.into(), base };
+        let template = Self { program: program.into(), base };
         let dots = |_| Fault::new("the path of a URL has no segments `.` and `..`");
         template.checked(&sample(&template.program.nodes)).map_err(dots).map_err(failed)?;
         Ok(template)
@@ -47,9 +54,14 @@ impl PathTemplate {
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let budget = Budget::new();
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, &budget);
-        render(&self.program, values, Encoding::Path, &mut out)?;
+        render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {
+            if !error.expression.starts_with("{{") {
+                error.expression.clear();
+            }
+            error
+        })?;
         self.checked(&out.finish())
-            .map_err(|fault| TemplateError::new(&self.program.place, &self.text, fault.0))
+            .map_err(|fault| TemplateError::new(&self.program.place, "", fault.0))
     }
 
     /// The scheme, host and port, with the path `/`: they are the same for every event.

@@ -12,7 +12,8 @@ use super::limits::{
 };
 
 /// Returns true if a text has tags.
-pub(crate) fn has_tags(text: &str) -> bool {
+#[must_use]
+pub fn has_tags(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| text.contains(start))
 }
 

@@ -23,6 +23,7 @@ use delivery::subscription::batch::{EVENTS, KILOBYTES};
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::kinds::headers::Headers;
 use delivery::subscription::kinds::{batches, headers};
+use delivery::template::has_tags;
 
 /// Every type of endpoint, and whether it is a resource of Azure.
 const TYPES: [(&str, bool); 10] = [
@@ -194,6 +195,11 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
 fn static_value(properties: &Fields<'_>) -> Option<Value> {
     let is_secret = properties.is_true("isSecret");
     let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
+    if !is_secret && has_tags(&value) {
+        // The native form would read it as a template.
+        let cursor = properties.required("value")?;
+        return cursor.refuse("a static value cannot have {{, {% or {#");
+    }
     Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
 }
 

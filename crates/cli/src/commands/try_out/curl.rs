@@ -29,7 +29,7 @@ pub(super) struct CurlCommand {
     pub(super) text: String,
     /// The names of variables, and what each of them is.
     pub(super) variables: BTreeMap<String, String>,
-    /// True if the body has [`HIDDEN`] in the place of a secret. The receiver may refuse it.
+    /// True if the body contains `[secret]` instead of a secret.
     pub(super) hides_secrets: bool,
 }
 

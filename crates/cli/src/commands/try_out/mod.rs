@@ -301,7 +301,7 @@ impl<'a> Attempt<'a> {
             Ok(command) => {
                 if command.hides_secrets {
                     note(
-                        "the body has [secret] in the place of a secret: put it there before you run the command",
+                        "the body contains [secret] instead of a secret. Replace it before you run the command",
                     );
                 }
                 for (variable, what) in &command.variables {

@@ -13,6 +13,7 @@ use crate::document::reader::Cursor;
 use crate::subscription::display;
 use crate::subscription::sink::{Container, Sink, SinkQueue, check_prefix};
 use crate::subscription::topic_address::topic_of;
+use crate::template::has_tags;
 
 /// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
 /// 1,024.
@@ -123,17 +124,23 @@ impl Endpoint {
         Self { unknown: "not an address", rule: "https://… or http://…", or_topic: false };
 }
 
-impl Kind for Endpoint {
-    type Value = Url;
-
-    fn read(&self, at: &Cursor<'_>) -> Option<Url> {
-        let text = at.text()?;
+impl Endpoint {
+    /// Reads the address that a text is, and reports at its place in a file.
+    pub fn read_text(&self, text: &str, at: &Cursor<'_>) -> Option<Url> {
         let topic = || Url::parse(text).ok().filter(|url| topic_of(url).is_some());
         if let Some(topic) = self.or_topic.then(topic).flatten() {
             return Some(topic);
         }
         let unknown = Message::new(self.unknown).help(self.rule);
         address(text, at).or_refuse(at, unknown)?.for_events(at)
+    }
+}
+
+impl Kind for Endpoint {
+    type Value = Url;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Url> {
+        self.read_text(at.text()?, at)
     }
 
     fn write(&self, value: &Url) -> Json {
@@ -188,6 +195,9 @@ pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
 }
 
 fn endpoint(text: &str) -> Result<Url, Message> {
+    if has_tags(text) {
+        return Err("expressions are possible only in the path of destination.url itself".into());
+    }
     let url =
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     match url.host_str() {

@@ -238,21 +238,22 @@ fn written(Header { name, value }: &Header) -> Json {
 
 fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| name(&cursor));
-    let value = header_value(fields);
+    let value = header_value(fields, name.as_deref().unwrap_or_default());
     Some(Header { name: name?, value: value? })
 }
 
 /// A header's value, which has one source.
-fn header_value(fields: &Fields<'_>) -> Option<Value> {
+fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
     let hidden = fields.get("hidden");
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(at), None, None] => {
-            if let Some(text) = at.peek_text().filter(|text| has_tags(text)) {
-                let compiled = Templated::text(text, "destination.headers");
+            let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
+            // A hidden value is a credential, and no error quotes it.
+            if let Some(text) = at.peek_text().filter(|text| !is_hidden && has_tags(text)) {
+                let compiled = Templated::text(text, &format!("destination.headers.{name}"));
                 return or_report(&at, compiled).map(Value::Template);
             }
             let value = value(&at);
-            let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
             value.map(if is_hidden { Value::Concealed } else { Value::Static })
         }
         [None, _, _] if hidden.is_some() => {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::kind::{Checked, Kind};
+use crate::document::node::{Node, Value};
 use crate::document::reader::Cursor;
 use crate::subscription::credentials::is_credential_parameter;
 use crate::subscription::header::{check_value, is_name};
@@ -27,6 +28,7 @@ impl Kind for Body {
     type Value = Templated<BodyTemplate>;
 
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        check_numbers(at.node(), at)?;
         or_report(at, Templated::body(at.json(), "destination.body"))
     }
 
@@ -36,6 +38,21 @@ impl Kind for Body {
 
     fn schema(&self) -> Json {
         json!({})
+    }
+}
+
+/// Refuses numbers that JSON does not have: they would be sent as null.
+fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
+    match &node.value {
+        Value::Fraction(number) if number.json().parse::<serde_json::Number>().is_err() => {
+            let message = "a number of the body is none in JSON, such as 007: write it in quotes";
+            at.refuse(message)
+        }
+        Value::List(elements) => elements.iter().try_for_each(|of| check_numbers(of, at)),
+        Value::Map(entries) => entries.iter().try_for_each(|(_, of)| check_numbers(of, at)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::Text(_) => {
+            Some(())
+        }
     }
 }
 
@@ -101,8 +118,11 @@ impl Kind for Query {
             }
             Some(QueryParameter { name: entry.name.to_owned(), value })
         });
-        // All of them get their findings.
-        read.collect::<Vec<_>>().into_iter().collect()
+        // All of them get their findings. The stored form is sorted too, so every request has this order.
+        let read: Option<Vec<_>> = read.collect::<Vec<_>>().into_iter().collect();
+        let mut parameters = read?;
+        parameters.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(parameters)
     }
 
     fn write(&self, value: &Self::Value) -> Json {

@@ -35,6 +35,11 @@ fn what_is_not_supported_is_an_error_of_compilation() {
             lower, replace, join, urlencode, hmac, length, first and last".to_owned()),
         ("{{ event.id is even }}", "there is no test `even`; the tests are defined, undefined, none, string, number, \
             boolean, mapping, sequence".to_owned()),
+        ("{% for a in events if loop.first %}{% endfor %}", "the filter of a loop has no `loop`".to_owned()),
+        ("{{ secret('A')[2:] }}", "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once".to_owned()),
+        ("{{ secret('A') | base64 | base64 }}", "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once".to_owned()),
+        ("{{ ('a' ~ secret('A')) | replace('a', 'b') }}", "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once".to_owned()),
+        ("{% for a in [secret('A')] %}{{ a | upper }}{% endfor %}", "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once".to_owned()),
         ("{{ event.id | upper(1) }}", "the filter `upper` has no arguments".to_owned()),
         ("{{ event.id | replace('a') }}", "write replace(old, new)".to_owned()),
         ("{{ event.id | default }}", "write default(value) or default(value, true)".to_owned()),
