@@ -116,13 +116,13 @@ impl ShownExchange {
                 is_cut: answer_bytes > RESPONSE_SHOWN_MAX_BYTES,
             },
         });
-        let (body, mut of_secrets) = (shown(&request.body), Credentials::default());
-        request.hidden.iter().for_each(|secret| of_secrets.add_header(secret.expose()));
+        // Before it is cut: the beginning of a secret would not be recognised.
+        let without_secrets = request.body_without_secrets();
         Self {
             method: request.method.as_str(),
             url: url(request, subscription),
             headers,
-            body: ShownBody { text: of_secrets.hide_in_text(body.text), ..body },
+            body: shown(without_secrets.as_deref().unwrap_or(&request.body)),
             response,
             detail: redacted.detail,
             started_ms: exchange.started_ms,

@@ -140,6 +140,10 @@ fn a_secret_of_a_template_is_one_of_the_destination_and_is_hidden() {
     assert_eq!(credentials.hide_in_text(echo), "you sent [secret]");
     let request = composed(&subscription, &[ORDER]).expect("a request");
     assert_eq!(request.hidden.len(), 2);
+    assert_eq!(request.body_without_secrets(), None);
+    let in_body = subscription_of(&with(", body: {key: \"{{ secret('env:KEY') }}\"}"));
+    let in_body = composed(&in_body, &[ORDER]).expect("a request");
+    assert_eq!(in_body.body_without_secrets().as_deref(), Some(&br#"{"key":"[secret]"}"#[..]));
     let context =
         AttemptContext { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: 1 };
     let without = compose(&subscription, &[&delivery_of(ORDER, Input::Auto)], context);

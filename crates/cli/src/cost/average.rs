@@ -178,7 +178,10 @@ impl AverageDelivery {
             attempts: reached.iter().take(attempts).sum(),
             starts_later: as_number(waits.iter().any(is_sent)),
             first_fails: reached.get(1).copied().unwrap_or(0.0),
-            attempts_in_place: sum(&|wait| as_number(wait.messages == 0 && before_attempt(wait))),
+            // The first attempt after a wait in place is one at once.
+            attempts_in_place: sum(&|wait| {
+                as_number(wait.messages == 0 && wait.after_attempt > 0 && before_attempt(wait))
+            }),
             failures: reached.iter().skip(1).sum(),
             waits: sum(&|wait| as_number(wait.messages > 0)),
             long_waits: sum(&|wait| as_number(wait.messages > 1)),

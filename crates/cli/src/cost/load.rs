@@ -236,7 +236,14 @@ fn retried(
         memory_mb: plan.deployment.memory_mb,
         fails,
         sends: part(average.messages - attempts + attempts * fails, average.messages),
-        in_place_ms: 0.0,
+        // Deliveries that do not wait first make them in the invocations of the events queue.
+        in_place_ms: if average.messages > 0.0 {
+            average.starts_later
+                * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms)
+                / average.messages
+        } else {
+            0.0
+        },
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
         max_concurrency: of.destination.max_concurrency.most,

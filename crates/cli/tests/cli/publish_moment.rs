@@ -102,8 +102,12 @@ fn explain_shows_the_delay_and_the_moment_of_an_event() {
     let explain = |rest: &[&str]| run(folder.path(), &[&["explain", "files.yaml"], rest].concat());
     let (text, _) = explain(&["--outcome", "200"]);
     assert!(text.contains("PT2H") && text.contains("+2h"), "{text}");
+    let begun_ms = now_ms();
     let (text, _) = explain(&["--event", "event.json"]);
-    assert!(text.contains("  no attempt before 2"), "{text}");
+    let (_, rest) = text.split_once("  no attempt before ").expect(&text);
+    let (begin, _) = rest.split_once('\n').expect("a line");
+    let wait_ms = moment::parse(begin).expect("a moment").saturating_sub(begun_ms);
+    assert!((2 * 3_600_000..2 * 3_600_000 + 60_000).contains(&wait_ms), "{text}");
     let (text, _) = explain(&["--event", "later.json"]);
     assert!(text.contains(&format!("  no attempt before {soon}\n")), "{text}");
     let (text, code) = explain(&["--event", "far.json"]);

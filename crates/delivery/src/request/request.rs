@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::signer::Signer;
 use super::tls::RequestTls;
 use crate::subscription::Method;
+use crate::subscription::credentials::{Credentials, Ending};
 use crate::subscription::secret::Secret;
 
 /// The part of an answer that decides its exchange.
@@ -50,6 +51,16 @@ pub struct Request {
     pub hidden: Vec<Secret>,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,
+}
+
+impl Request {
+    /// The body without secrets of templates; `None` if it has none.
+    #[must_use]
+    pub fn body_without_secrets(&self) -> Option<Vec<u8>> {
+        let mut secrets = Credentials::default();
+        self.hidden.iter().for_each(|secret| secrets.add_header(secret.expose()));
+        secrets.hide(&self.body, Ending::Whole)
+    }
 }
 
 impl fmt::Debug for Request {

@@ -4,22 +4,21 @@ use url::Url;
 
 use crate::document::kind::{Duration, Flag, Integer, OneOf, Whole, Word};
 use crate::document::reader::Fields;
-use crate::document::record::{NoFields, Optional, Or, Required};
+use crate::document::record::{Optional, Or, Required};
 use crate::event::Event;
 use crate::event::schema::Schema;
 use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::auth::{Auth, TokenSource};
 use crate::subscription::concurrency::{Concurrencies, Concurrency};
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::destination_parts::{Consent, Disable, Signing, Tls};
 use crate::subscription::destination_url::{DestinationUrl, EventsUrl, readable};
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::kinds::auth::obstacle;
-use crate::subscription::kinds::ca_bundle::CaBundles;
 use crate::subscription::kinds::headers::Headers;
+use crate::subscription::kinds::limits;
 use crate::subscription::kinds::references::KeyOf;
-use crate::subscription::kinds::secrets::{PUBLIC_KEYS, SECRETS};
 use crate::subscription::kinds::templates::{Body, CONTENT_TYPE, Query, Text};
-use crate::subscription::kinds::{limits, names};
 use crate::subscription::method::Method;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
@@ -30,7 +29,7 @@ use crate::subscription::templates::{QueryParameter, Templated};
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
 use crate::template::{BodyTemplate, TextTemplate};
-use crate::time::duration::{DAY_MS, HOUR_MS, SECOND_MS};
+use crate::time::duration::SECOND_MS;
 
 record! {
     /// Where requests go and what they carry.
@@ -93,65 +92,13 @@ record! {
     check check;
 }
 
-record! {
-    /// Certificate authorities for the certificate of a destination.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Tls {
-        /// Additional trusted authorities, in PEM.
-        "caBundle" => pub ca_bundle: CaBundle = Required(CaBundles),
-    }
-}
-
-record! {
-    /// Secrets that sign every request (Standard Webhooks), each with a signature of its own: `v1` with a shared secret
-    /// (`whsec_…`), `v1a` with a private key (`whsk_…`).
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Signing {
-        /// One, or several while one is rotated.
-        "secrets" => pub secrets: Vec<SecretName> = Required(SECRETS),
-        /// The public keys of `whsk_` secrets. `apply --public-keys` writes them as a JSON Web Key Set for receivers.
-        "publicKeys" => pub public_keys: Option<Vec<PublicKey>> = Optional(PUBLIC_KEYS, "none"),
-    }
-}
-
-record! {
-    /// When a destination that keeps failing is disabled, until an operator enables it. Its deliveries become dead letters.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Disable {
-        /// The time that it has to keep failing; PT1H to P14D.
-        "after" => pub after_ms: u64 = Required(Duration(HOUR_MS..=14 * DAY_MS)),
-    }
-}
-
-alternatives! {
-    /// The handshake by which a destination consents to receive events, before the first delivery.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Consent by "handshake" {
-        /// The handshake of Event Grid: it echoes a code, or a person opens the validation URL.
-        "eventgrid" => EventGrid(NoFields),
-        /// The handshake of CloudEvents: an OPTIONS request ("HTTP 1.1 Web Hooks for Event Delivery").
-        "cloudevents" => CloudEvents(CloudEventsHandshake),
-    }
-}
-
-record! {
-    /// The `OPTIONS` request of CloudEvents.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct CloudEventsHandshake {
-        /// The sender, as a DNS name: `WebHook-Request-Origin`.
-        "origin" => pub origin: String = Required(names::DNS_NAME),
-        /// How many requests a minute are asked for; without it, none in particular: `WebHook-Request-Rate`.
-        "rate" => pub rate: Option<u32> = Optional(Integer(1..=1_000_000), "none"),
-    }
-}
-
 /// The settings of a destination that may hold credentials.
-struct Confidential<'d> {
+pub(super) struct Confidential<'d> {
     headers: &'d [Header],
     auth: Option<&'d Auth>,
     signing: Option<&'d Signing>,
     /// The secrets of templates.
-    templates: Vec<&'d SecretName>,
+    pub(super) templates: Vec<&'d SecretName>,
 }
 
 /// Checks rules between fields of a destination, in every kind of document.
@@ -380,49 +327,9 @@ impl Destination {
         of_headers.chain(of_auth).chain(of_signing).chain(templates)
     }
 
-    /// The secrets that its templates contain or sign with.
-    pub fn template_secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.confidential().templates.into_iter()
-    }
-
-    /// Returns true if a template makes a request, in part or as a whole.
-    #[must_use]
-    pub fn has_templates(&self) -> bool {
-        self.has_body()
-            || self.template_headers().next().is_some()
-            || !self.query.is_empty()
-            || self.url.path.is_some()
-    }
-
-    /// Returns true if a template makes the body.
-    #[must_use]
-    pub fn has_body(&self) -> bool {
-        self.body.is_some() || self.body_text.is_some()
-    }
-
-    /// The header values that are templates.
-    fn template_headers(&self) -> impl Iterator<Item = &Templated<TextTemplate>> {
-        self.headers.iter().filter_map(|header| match &header.value {
-            Value::Template(of) => Some(of),
-            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
-        })
-    }
-
-    /// Returns true if a template reads `event`, which a request with several events does not have.
-    #[must_use]
-    pub fn reads_event(&self) -> bool {
-        let texts = self
-            .template_headers()
-            .chain(&self.body_text)
-            .chain(self.query.iter().map(|of| &of.value));
-        self.body.as_ref().is_some_and(|of| of.template.reads_event())
-            || self.url.path.as_ref().is_some_and(|of| of.template.reads_event())
-            || texts.into_iter().any(|of| of.template.reads_event())
-    }
-
     /// The settings that may hold credentials. It names every field, so a new field does not compile until somebody has
     /// decided whether it belongs here. The address is not here: `Credentials` takes it apart.
-    fn confidential(&self) -> Confidential<'_> {
+    pub(super) fn confidential(&self) -> Confidential<'_> {
         let Self {
             headers,
             auth,

@@ -14,6 +14,8 @@ pub mod credentials;
 pub mod dead_letter_format;
 mod dead_letter_policy;
 mod destination;
+mod destination_parts;
+mod destination_templates;
 mod destination_url;
 pub mod filter;
 pub mod header;
@@ -39,9 +41,8 @@ pub use crate::document::record::NoFields;
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
 pub use concurrency::Concurrency;
 pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, sink_uri};
-pub use destination::{
-    CloudEventsHandshake, Consent, Destination, Disable, SLOW_AFTER_MS, Signing, Tls,
-};
+pub use destination::{Destination, SLOW_AFTER_MS};
+pub use destination_parts::{CloudEventsHandshake, Consent, Disable, Signing, Tls};
 pub use destination_url::DestinationUrl;
 pub use method::Method;
 pub use shown::{addressed, display, host_of, shown};

@@ -35,7 +35,7 @@ impl Budget {
     /// Pays for `count` units of work before they are done.
     ///
     /// # Errors
-    /// The fuel is used up. It stays so.
+    /// The fuel is used up. Every later call fails too.
     pub(super) fn spend(&self, count: usize, cost: u64) -> Result<(), Fault> {
         let price = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(cost);
         let remaining = self.remaining.get().checked_sub(price);

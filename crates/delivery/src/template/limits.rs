@@ -1,6 +1,6 @@
 //! The limits of templates.
 //!
-//! Separate because they belong together: each bounds what another one counts.
+//! Separate because each limit depends on others: the fuel bounds the steps that the tags allow.
 
 /// The longest text of one template.
 pub const TEMPLATE_MAX_BYTES: usize = 16 * 1024;

@@ -64,12 +64,6 @@ impl PathTemplate {
             .map_err(|fault| TemplateError::new(&self.program.place, "", fault.0))
     }
 
-    /// The scheme, host and port, with the path `/`: they are the same for every event.
-    #[must_use]
-    pub fn base(&self) -> &Url {
-        &self.base
-    }
-
     /// The names of the secrets that the path contains or signs with, sorted, each once.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.program.secrets.iter().map(|name| &**name)

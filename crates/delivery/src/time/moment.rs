@@ -31,7 +31,9 @@ pub fn date_time(text: &str) -> Option<u64> {
     // The letters T and Z may be small.
     let text = text.to_ascii_uppercase();
     let time = Some(text.as_str()).filter(|text| is_rfc3339(text)).and_then(AzureTime::parse)?;
-    let nanoseconds = u128::try_from(time.since_epoch().as_nanos()).unwrap_or(0);
+    // A leap second is read as the second before, which would be early.
+    let leap = SignedDuration::from_secs(i64::from(text.get(17..19) == Some("60")));
+    let nanoseconds = u128::try_from((time.since_epoch() + leap).as_nanos()).unwrap_or(0);
     let ms = u64::try_from(nanoseconds.div_ceil(NANOSECONDS_OF_A_MILLISECOND));
     Some(time.ms().and(ms.ok()).unwrap_or(u64::MAX))
 }
@@ -198,6 +200,7 @@ mod tests {
             ("2026-11-20T07:03:00.123Z", Some(1_795_158_180_123)),
             ("2026-11-20T07:03:00.1230001Z", Some(1_795_158_180_124)),
             ("2026-11-20t08:03:00.123+01:00", Some(1_795_158_180_123)),
+            ("2016-12-31T23:59:60Z", Some(1_483_228_800_000)),
             ("1969-12-31T23:59:59Z", Some(0)),
             ("0001-01-01T00:00:00z", Some(0)),
             ("9999-12-31T23:59:59Z", Some(u64::MAX)),

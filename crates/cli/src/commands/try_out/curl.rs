@@ -11,7 +11,6 @@ use delivery::request::Request;
 use delivery::request::signer::Signer;
 use delivery::shell::quoted;
 use delivery::subscription::Subscription;
-use delivery::subscription::credentials::Credentials;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
 use crate::shell::{option, typed, with_body};
@@ -79,19 +78,10 @@ impl CurlCommand {
         let signer = signer.unwrap_or_default();
         let curl = format!("{}{tls}{signer}{headers}", own.concat());
         // Without such a secret the command has exactly these bytes.
-        let hidden = without_secrets(request);
-        let text = with_body(&curl, hidden.as_ref().map_or(&request.body, |body| body.as_bytes()));
+        let hidden = request.body_without_secrets();
+        let text = with_body(&curl, hidden.as_deref().unwrap_or(&request.body));
         Self { text, variables, hides_secrets: hidden.is_some() }
     }
-}
-
-/// The body without secrets of templates; `None` if it has none.
-fn without_secrets(request: &Request) -> Option<String> {
-    let mut secrets = Credentials::default();
-    request.hidden.iter().for_each(|secret| secrets.add_header(secret.expose()));
-    let text = std::str::from_utf8(&request.body).ok()?;
-    let hidden = secrets.hide_in_text(text.to_owned());
-    (hidden != text).then_some(hidden)
 }
 
 /// What the connection needs, which curl reads from files.

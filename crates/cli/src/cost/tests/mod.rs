@@ -287,6 +287,33 @@ fn a_delay_costs_a_message_for_each_quarter_of_an_hour_and_moves_the_first_attem
 }
 
 #[test]
+fn with_a_delay_every_attempt_counts_once() {
+    let mut subscription = native();
+    subscription.retry.max_attempts = 3;
+    subscription.retry.jitter_percent = 0;
+    for (wait_ms, in_place, after_messages) in [(500, 2.0, 0.0), (MINUTE_MS, 0.0, 2.0)] {
+        subscription.retry.schedule =
+            Schedule { kind: Kind::Constant { delay_ms: wait_ms }, max_ms: None };
+        for (delay_ms, at_once) in [(0, 1.0), (500, 1.0), (HOUR_MS, 0.0)] {
+            subscription.delay_ms = delay_ms;
+            let average = estimate(&traffic(|of| of.success = 0.0), &subscription).average;
+            let case = format!("{wait_ms} {delay_ms}");
+            assert!(
+                close(average.attempts, 3.0) && close(average.first_at_once(), at_once),
+                "{case}"
+            );
+            assert!(
+                close(average.attempts_in_place, in_place),
+                "{case}: {}",
+                average.attempts_in_place
+            );
+            let after = after_messages + 1.0 - at_once;
+            assert!(close(average.attempts_after_messages(), after), "{case}");
+        }
+    }
+}
+
+#[test]
 fn waits_below_a_second_are_waited_in_place_but_not_more_than_five_in_a_row() {
     let mut subscription = native();
     subscription.retry.max_attempts = 8;

@@ -1,0 +1,49 @@
+//! The parts of a destination that templates make.
+
+use crate::subscription::destination::Destination;
+use crate::subscription::header::Value;
+use crate::subscription::secret::SecretName;
+use crate::subscription::templates::Templated;
+use crate::template::TextTemplate;
+
+impl Destination {
+    /// The secrets that its templates contain or sign with.
+    pub fn template_secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.confidential().templates.into_iter()
+    }
+
+    /// Returns true if a template makes a request, in part or as a whole.
+    #[must_use]
+    pub fn has_templates(&self) -> bool {
+        self.has_body()
+            || self.template_headers().next().is_some()
+            || !self.query.is_empty()
+            || self.url.path.is_some()
+    }
+
+    /// Returns true if a template makes the body.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.body.is_some() || self.body_text.is_some()
+    }
+
+    /// The header values that are templates.
+    pub(super) fn template_headers(&self) -> impl Iterator<Item = &Templated<TextTemplate>> {
+        self.headers.iter().filter_map(|header| match &header.value {
+            Value::Template(of) => Some(of),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
+        })
+    }
+
+    /// Returns true if a template reads `event`, which a request with several events does not have.
+    #[must_use]
+    pub fn reads_event(&self) -> bool {
+        let texts = self
+            .template_headers()
+            .chain(&self.body_text)
+            .chain(self.query.iter().map(|of| &of.value));
+        self.body.as_ref().is_some_and(|of| of.template.reads_event())
+            || self.url.path.as_ref().is_some_and(|of| of.template.reads_event())
+            || texts.into_iter().any(|of| of.template.reads_event())
+    }
+}
