@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::cause::{Cause, Trend};
 use deadletters::letter_cache::LetterCache;
 use delivery::deadletter::stored::StoredDeadLetter;
-use delivery::time::duration::SECOND_MS;
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -219,6 +219,12 @@ pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     }
 }
 
+/// True if retries hide the beginning of an outage: the oldest event is much older than the first dead letter.
+fn is_long_before(cause: &Cause) -> bool {
+    let ages = cause.first_ms.zip(cause.oldest_event_ms);
+    ages.is_some_and(|(first_ms, event_ms)| first_ms.saturating_sub(event_ms) > HOUR_MS)
+}
+
 /// Shows the age of a cause, and whether its dead letters still arrive.
 pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
     let quiet_ms = cause.last_ms.map(|last_ms| now_ms.saturating_sub(last_ms));
@@ -230,6 +236,9 @@ pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
         }
         @if cause.is_reopened { " " b .state.open { "reopened" } }
         br;
-        span .kind { "first " (age(cause.first_ms)) }
+        span .kind {
+            "first " (age(cause.first_ms))
+            @if is_long_before(cause) { ", for events from " (age(cause.oldest_event_ms)) }
+        }
     } }
 }

@@ -240,6 +240,7 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
         ("/letters/..%2f..%2fx.json/raw", 404, "No such dead letter"),
         ("/jobs/none", 404, "there is no job none"),
         ("/jobs/a%20b", 404, "is not a valid job name"),
+        ("/letters/%ff", 400, "Nothing can be shown"),
         ("/elsewhere", 404, "No such page"),
     ] {
         let (code, page) = server.status_and_text(path).await;

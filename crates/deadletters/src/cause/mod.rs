@@ -67,6 +67,8 @@ pub struct Cause {
     pub first_ms: Option<u64>,
     /// The time of the last decision.
     pub last_ms: Option<u64>,
+    /// The time at which the oldest of their events was published. With retries, that is long before the first decision.
+    pub oldest_event_ms: Option<u64>,
     /// The last hour compared with the one before.
     pub trend: Trend,
     /// The newest letter.
@@ -135,6 +137,7 @@ struct Group {
     subscriptions: BTreeMap<String, u64>,
     count: u64,
     times_ms: Vec<u64>,
+    oldest_event_ms: Option<u64>,
     /// Time and id of the newest letter. The id breaks ties: the example must not depend on the order of reading.
     newest: (Option<u64>, Uuid),
 }
@@ -180,6 +183,7 @@ impl Group {
             subscriptions: BTreeMap::from([(letter.subscription.to_string(), 1)]),
             count: 1,
             times_ms: newest.0.into_iter().collect(),
+            oldest_event_ms: letter.published_ms,
             newest,
         }
     }
@@ -189,6 +193,7 @@ impl Group {
         self.shared.add(&described.title);
         *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
         self.times_ms.extend(at.0);
+        self.oldest_event_ms = self.oldest_event_ms.into_iter().chain(letter.published_ms).min();
         if at >= self.newest {
             (self.newest, self.described) = (at, described.clone());
         }
@@ -212,6 +217,7 @@ impl Group {
             subscriptions: subscriptions.collect(),
             first_ms: self.times_ms.iter().min().copied(),
             last_ms: self.times_ms.iter().max().copied(),
+            oldest_event_ms: self.oldest_event_ms,
             trend: Trend::of(&self.times_ms, range_from_ms, end_ms),
             example: self.newest.1,
         }

@@ -340,6 +340,7 @@ fn equal_failures_of_any_subscription_are_one_cause_with_its_newest_letter_as_ex
             last_response,
             subscription,
             destination,
+            published_ms: (number > 1).then_some(u64::from(number)),
             ..letter(number)
         });
     }
@@ -354,6 +355,7 @@ fn equal_failures_of_any_subscription_are_one_cause_with_its_newest_letter_as_ex
     assert_eq!(names, ["shop/orders/billing", "shop/orders/mail"]);
     let times = (decided_ms(&letter(1)), decided_ms(&letter(3)), letter(3).id);
     assert_eq!((first.first_ms, first.last_ms, first.example), times);
+    assert_eq!(first.oldest_event_ms, Some(2), "one of the three has no time of publication");
     assert!((first.share - 0.75).abs() < f64::EPSILON);
 }
 

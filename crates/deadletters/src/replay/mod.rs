@@ -44,7 +44,7 @@ use crate::ledger::{
 use crate::rate::Rate;
 
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
-pub use self::plan::ReplayPlan;
+pub use self::plan::{ReplayPlan, is_subscription};
 
 /// How a job is run.
 #[derive(Debug, Clone, Copy, Default)]

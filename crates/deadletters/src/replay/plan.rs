@@ -30,6 +30,13 @@ pub struct ReplayPlan {
     pub subscriptions: BTreeMap<String, u64>,
 }
 
+/// False for the words that stand in the place of a subscription, such as in `shop/ordrs/_unknown`.
+#[must_use]
+pub fn is_subscription(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS].contains(&last)
+}
+
 /// A dead letter of a plan.
 #[derive(Debug)]
 struct PlanEntry {
@@ -46,10 +53,8 @@ impl ReplayPlan {
     /// sent elsewhere: it has none, or is an answer that is no event.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
-        let has_subscription = ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
-            .contains(&letter.subscription.name.as_str());
         if matches!(target, ReplayTarget::Subscription) {
-            if !has_subscription {
+            if !is_subscription(&name) {
                 *self.without_subscription.entry(name).or_default() += 1;
                 return;
             }

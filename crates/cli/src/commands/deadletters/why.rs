@@ -33,6 +33,7 @@ fn json(causes: &[Cause]) -> serde_json::Value {
             "subscriptions": cause.subscriptions,
             "first_at": cause.first_ms.map(rfc3339),
             "last_at": cause.last_ms.map(rfc3339),
+            "oldest_event_at": cause.oldest_event_ms.map(rfc3339),
             "trend": cause.trend,
             "reopened": cause.is_reopened,
             "example": cause.example,

@@ -26,8 +26,11 @@ use crate::console::shell::query::{Query, href};
 pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 /// Maximum age of the count of a replay.
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
-/// Time that a request waits for a reading before it shows the progress.
+/// Time that a request waits for a reading if there is no previous result, or if an action has made it stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time that a request waits for a reading if it can show the previous result. The page says when that was read, and updates
+/// itself.
+const REREAD_TIMEOUT: Duration = Duration::from_millis(300);
 /// Caches that are kept at most.
 const CACHES_MAX: usize = 4;
 /// The scope of the cache of the whole container.
@@ -48,7 +51,7 @@ pub(in crate::console) enum CacheState {
 /// Limits the time that a request waits for a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum WaitMode {
-    /// Waits for at most [`READ_TIMEOUT`], then returns the previous cache or the progress.
+    /// Waits for at most [`READ_TIMEOUT`] or [`REREAD_TIMEOUT`], then returns the previous cache or the progress.
     Briefly,
     /// Waits until everything is read.
     UntilRead,
@@ -66,6 +69,12 @@ struct CacheEntry {
     cache: Option<Arc<LetterCache>>,
     is_stale: bool,
     reading: Option<Reading>,
+}
+
+/// A reading, and the time that a request waits for it.
+struct PendingRead {
+    reading: Reading,
+    timeout: Duration,
 }
 
 impl LetterCaches {
@@ -134,13 +143,13 @@ impl LetterCaches {
         wait: WaitMode,
     ) -> Result<CacheState, PageError> {
         let oldest_ms = Machine.now_ms().saturating_sub(max_age_ms);
-        let reading = match self.find_or_read(&scope, filter, oldest_ms) {
+        let PendingRead { reading, timeout } = match self.find_or_read(&scope, filter, oldest_ms) {
             Ok(cache) => return Ok(CacheState::Ready(cache)),
-            Err(reading) => reading,
+            Err(pending) => pending,
         };
         let read = match wait {
             WaitMode::UntilRead => reading.clone().await,
-            WaitMode::Briefly => match tokio::time::timeout(READ_TIMEOUT, reading.clone()).await {
+            WaitMode::Briefly => match tokio::time::timeout(timeout, reading.clone()).await {
                 Ok(read) => read,
                 Err(_) => return Ok(self.while_reading(&scope)),
             },
@@ -165,7 +174,7 @@ impl LetterCaches {
         scope: &str,
         filter: &Filter,
         oldest_ms: u64,
-    ) -> Result<Arc<LetterCache>, Reading> {
+    ) -> Result<Arc<LetterCache>, PendingRead> {
         let mut entries = self.entries();
         let at = entries.iter().position(|entry| entry.scope == scope);
         let new =
@@ -182,8 +191,13 @@ impl LetterCaches {
         let found = match entry.cache.clone().filter(is_fresh) {
             Some(cache) => Ok(cache),
             None => {
+                let is_shown = entry.cache.is_some() && !entry.is_stale;
                 let start = || self.read(filter, entry.cache.clone());
-                Err(entry.reading.get_or_insert_with(start).clone())
+                let reading = entry.reading.get_or_insert_with(start).clone();
+                Err(PendingRead {
+                    reading,
+                    timeout: if is_shown { REREAD_TIMEOUT } else { READ_TIMEOUT },
+                })
             }
         };
         // The most recently used entry is at the front; eviction drops entries from the back.
@@ -235,6 +249,8 @@ fn evict(entries: &mut VecDeque<CacheEntry>) {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use super::*;
 
     fn entry(scope: &str, letters: usize) -> CacheEntry {
@@ -245,6 +261,27 @@ mod tests {
         cache.letters = std::iter::repeat_n(Arc::new(letter), letters).collect();
         let cache = Some(Arc::new(cache));
         CacheEntry { scope: scope.to_owned(), cache, is_stale: false, reading: None }
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_less_if_it_can_show_the_previous_result() {
+        let folder =
+            deadletters::container::DeadLetterContainer::folder(env!("CARGO_MANIFEST_DIR"))
+                .unwrap();
+        let caches = LetterCaches::new(&DeadLetters::new(folder));
+        for (is_held, is_stale, timeout) in [
+            (false, false, READ_TIMEOUT),
+            (true, false, REREAD_TIMEOUT),
+            (true, true, READ_TIMEOUT),
+        ] {
+            let cache = is_held.then(|| Arc::new(LetterCache::default()));
+            let reading = Some(pending::<ReadResult>().boxed().shared());
+            let scope = WHOLE.to_owned();
+            *caches.entries() = [CacheEntry { scope, cache, is_stale, reading }].into();
+            let found = caches.find_or_read(WHOLE, &Filter::default(), u64::MAX);
+            let waited = found.err().map(|pending| pending.timeout);
+            assert_eq!(waited, Some(timeout), "held: {is_held}, stale: {is_stale}");
+        }
     }
 
     #[test]

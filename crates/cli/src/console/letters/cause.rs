@@ -29,7 +29,7 @@ use crate::console::replay::forecast::Forecast;
 use crate::console::shell::error::PageError;
 use crate::console::shell::guard::TOKEN;
 use crate::console::shell::layout::{PageLayout, Section, reading};
-use crate::console::shell::markup::{boxed, line, outcome, time, word};
+use crate::console::shell::markup::{boxed, line, outcome, time, time_and_age, word};
 use crate::console::shell::query::{LIST, Query, href, pairs, range_ms, value};
 use crate::console::subscriptions;
 use crate::set_aside::QUIET_AFTER;
@@ -117,6 +117,7 @@ impl View<'_> {
                         (text::grouped(*count)) " " (state)
                     }
                     " · first " (time(cause.first_ms)) ", last " (time(cause.last_ms))
+                    " · oldest event published " (time(cause.oldest_event_ms))
                 }
             } (arriving(cause, self.cache.read_ms)) }
             @match forecast {
@@ -206,8 +207,14 @@ impl View<'_> {
 fn last_answer(letter: &StoredDeadLetter) -> Markup {
     html! { section aria-labelledby="said" {
         h2 #said { "What the endpoint said last" }
-        p { (outcome(letter.outcome.as_deref(), letter.status)) " " span .kind { "to " (line(letter.destination.as_deref().unwrap_or("nobody"))) } }
+        @if let Some(destination) = &letter.destination {
+            p {
+                (outcome(letter.outcome.as_deref(), letter.status)) " "
+                span .kind { "from " (line(destination)) ", " (time_and_age(letter.last_attempt_ms)) }
+            }
+        }
         @match letter.last_response.as_deref() {
+            None if letter.destination.is_none() => p .none { "No endpoint was asked." },
             None => p .none { "There was no response." },
             Some("") => p .none { "The body of its response was empty." },
             Some(text) => (boxed(&text::indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),

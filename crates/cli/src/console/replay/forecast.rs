@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use deadletters::Rate;
+use deadletters::replay::is_subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
@@ -27,13 +28,16 @@ pub(in crate::console) struct Forecast {
 }
 
 impl Forecast {
-    /// Forecasts a replay of this number of dead letters for each subscription. `given` is the rate that a person chose, if any.
+    /// Forecasts a replay of this number of dead letters for each subscription. Those without one are not sent. `given` is the
+    /// rate that a person chose, if any.
     pub(in crate::console) fn of(
         counts: &BTreeMap<String, u64>,
         catalogue: &Catalogue,
         seen: &Seen,
         given: Option<Rate>,
     ) -> Self {
+        let sent = counts.iter().filter(|(name, _)| is_subscription(name));
+        let counts = &sent.map(|(name, count)| (name.clone(), *count)).collect();
         let rate = RateUsed::of_destinations(catalogue, counts);
         let rate = given.map_or(rate, RateUsed::given);
         let mut warnings: BTreeMap<String, String> = BTreeMap::new();
@@ -70,6 +74,9 @@ impl Forecast {
 
     /// The forecast in one line: `905 dead letters at 50/s, about 18 s, less than a cent`.
     pub(in crate::console) fn short(&self) -> String {
+        if self.letters == 0 {
+            return "nothing is sent: they have no subscription".to_owned();
+        }
         let letters = text::grouped(self.letters);
         format!("{letters} at {}, {}, {}", self.rate.rate, self.takes(), price(self.letters))
     }
@@ -83,13 +90,16 @@ impl Forecast {
 
     /// The forecast and its warnings, for the page of a replay.
     pub(in crate::console) fn markup(&self) -> Markup {
+        if self.letters == 0 {
+            return html! { p .forecast { "Nothing is sent, because they have no subscription. They can be sent to a topic or a URL." } };
+        }
         html! {
             p .forecast {
                 "Sending takes " b { (self.takes()) }
                 " (" (line(&self.rate.to_string())) ") and costs " b { (price(self.letters)) } " on AWS."
             }
             @if self.is_known && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
-            @if !self.is_known { p .hint { "The state of some of their destinations is not known here." } }
+            @if !self.is_known { p .hint { "It is not known here whether their destinations accept deliveries again." } }
             (self.warnings())
         }
     }

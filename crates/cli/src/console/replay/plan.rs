@@ -25,6 +25,7 @@ use crate::console::destinations::Seen;
 use crate::console::letters::caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use crate::console::letters::filters::chips;
 use crate::console::letters::fingerprint::{FINGERPRINT, fingerprint};
+use crate::console::letters::overview::read_at;
 use crate::console::letters::summary::Summary;
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section, reading};
@@ -58,6 +59,7 @@ pub(in crate::console) async fn dry_run(
         (chips(query))
         (target_form(&console, &form))
         (counted)
+        (read_at(&cache, &form.href()))
     };
     let queue = form.target.as_ref().map(|(target, _)| console.queues.option(target));
     let options =

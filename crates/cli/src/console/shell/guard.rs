@@ -12,7 +12,7 @@
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{Method, StatusCode};
@@ -82,13 +82,25 @@ pub(in crate::console) async fn check(
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     };
-    if let Some(error) = response.extensions_mut().remove::<PageError>() {
+    let error = response.extensions_mut().remove::<PageError>();
+    // axum answers with plain text if a path or a form cannot be read, as in /letters/%ff.
+    let error = error.or_else(|| unreadable(&response));
+    if let Some(error) = error {
         response = error.respond(&console);
     }
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+/// The page in place of an error in plain text.
+fn unreadable(response: &Response) -> Option<PageError> {
+    let (status, content_type) = (response.status(), response.headers().get(CONTENT_TYPE)?);
+    let is_text = content_type.as_bytes().starts_with(b"text/plain");
+    let why = "The address or the form cannot be read. Go back and follow a link of a page.";
+    (status.is_client_error() && is_text)
+        .then(|| PageError::new(status, "Nothing can be shown", why))
 }
 
 /// Accepts a request from this page. A request that changes something needs the token, and a body of at most `form_max_bytes`.

@@ -41,6 +41,15 @@ pub(in crate::console) async fn one(
             let title = "The subscriptions cannot be read";
             return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
         }
+        if last.at_ms == 0 {
+            let why = "This console was started for a container of dead letters only. With `lastmile console --stack NAME` it shows \
+                       subscriptions too.";
+            return Err(PageError::new(
+                StatusCode::NOT_FOUND,
+                "No subscriptions are known here",
+                why,
+            ));
+        }
         let why = format!("There is no subscription {name}. It may have been removed.");
         let error = PageError::new(StatusCode::NOT_FOUND, "No such subscription", why);
         return Err(error.with_link("/subscriptions".to_owned(), "All subscriptions"));
