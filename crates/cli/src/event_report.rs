@@ -16,6 +16,9 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 
+use crate::exchange_text;
+use crate::shown_exchange::ShownExchange;
+
 /// An event, and the result for each subscription of a topic. The members and their order are a contract.
 #[derive(Serialize)]
 pub(crate) struct EventReport {
@@ -25,6 +28,9 @@ pub(crate) struct EventReport {
     #[serde(rename = "type")]
     pub(crate) event_type: Option<String>,
     pub(crate) topic: String,
+    /// The event as it was received, if a template renders it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) received: Option<String>,
     /// The reason why the text is not an event. It would become a dead letter.
     pub(crate) problem: Option<String>,
     pub(crate) subscriptions: Vec<SubscriptionReport>,
@@ -56,6 +62,51 @@ pub(crate) struct SubscriptionReport {
     pub(crate) filter: PartReport,
     /// Headers whose values are changed so that they can be sent.
     pub(crate) changed_headers: Vec<HeaderReport>,
+    /// The request that the templates of its destination make of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<RequestReport>,
+}
+
+/// The request that templates make of an event, or the reason why they make none.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum RequestReport {
+    /// What would be sent. Headers that need a secret are left out.
+    Rendered(RenderedRequest),
+    /// The delivery would become a dead letter.
+    Failed { problem: String },
+}
+
+/// A request that would be sent.
+#[derive(Serialize)]
+pub(crate) struct RenderedRequest {
+    method: &'static str,
+    url: String,
+    headers: Vec<NamedValue>,
+    body: String,
+    /// The same as people read it.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+#[derive(Serialize)]
+struct NamedValue {
+    name: String,
+    value: String,
+}
+
+impl From<Result<ShownExchange, String>> for RequestReport {
+    fn from(rendered: Result<ShownExchange, String>) -> Self {
+        let shown = match rendered {
+            Ok(shown) => shown,
+            Err(problem) => return Self::Failed { problem },
+        };
+        let text = exchange_text::request(&shown);
+        let ShownExchange { method, url, headers, body, .. } = shown;
+        let named = |(name, value)| NamedValue { name, value };
+        let headers = headers.into_iter().map(named).collect();
+        Self::Rendered(RenderedRequest { method, url, headers, body: body.text, text })
+    }
 }
 
 /// A header that is sent with a changed value.
@@ -108,6 +159,7 @@ pub(crate) fn report(
         id: None,
         event_type: None,
         topic: topic.to_string(),
+        received: None,
         problem: None,
         subscriptions: Vec::new(),
         onward: Vec::new(),
@@ -164,6 +216,7 @@ impl From<EventMatch> for SubscriptionReport {
             destination: subscription.destination.display(),
             filter: filter.into(),
             changed_headers: changed_headers.into_iter().map(HeaderReport::from).collect(),
+            request: None,
         }
     }
 }

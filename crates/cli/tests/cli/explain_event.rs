@@ -135,6 +135,65 @@ fn tools_get_the_same_as_json() {
     assert_eq!(subscriptions[3]["filter"]["column"], 28);
 }
 
+/// One subscription whose templates can be rendered, and one that needs what the event has not.
+const TEMPLATES: &str = "apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: chat}
+spec:
+  destination:
+    url: 'https://a.example.com/rooms/{{ event.subject }}'
+    query: {room: '{{ event.data.total }} & more', token: \"{{ secret('env:CHAT_TOKEN') }}\"}
+    headers: [{name: x-kind, value: '{{ event.type }}'}, {name: x-key, secret: 'env:CHAT_KEY'}]
+    body: {text: 'Total: {{ event.data.total }}', total: '{{ event.data.total }}'}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: ledger}
+spec: {destination: {url: 'https://b.example.com/in', body: {who: '{{ event.data.customer.name }}'}}}
+";
+
+#[test]
+fn templates_are_rendered_with_the_event_and_no_secret_is_read() {
+    let folder = folder();
+    std::fs::write(folder.path().join("templates.yaml"), TEMPLATES).expect("a file");
+    let of = ["explain", "-f", "templates.yaml", "--event", "event.json"];
+    let (printed, noted, code) = run(folder.path(), &of, None);
+    assert_eq!(code, Some(0), "{printed}{noted}");
+    let without_trace = printed.lines().filter(|line| !line.contains("traceparent: "));
+    assert_eq!(
+        without_trace.collect::<Vec<_>>().join("\n"),
+        format!(
+            "event 1, id 1, type order.created
+received:
+  {EVENT}
+shop/orders: 2 of 2 subscriptions get it
+
+yes  shop/orders/chat -> https://a.example.com/rooms/{{{{ event.subject }}}}
+  yes  every event
+  request:
+    POST https://a.example.com/rooms/us%2F1?room=5+%26+more&token=[secret]
+    content-type: application/json; charset=utf-8
+    x-kind: order.created
+
+    {{\"text\":\"Total: 5\",\"total\":5}}
+
+yes  shop/orders/ledger -> https://b.example.com/in
+  yes  every event
+  no request, so it becomes a dead letter: destination.body.who: `{{{{ event.data.customer.name }}}}`: \
+`event.data.customer.name` does not exist; add `| default(…)` if it may be missing"
+        )
+    );
+    let (printed, ..) = run(folder.path(), &[&of[..], &["--output", "json"]].concat(), None);
+    let report: Value = serde_json::from_str(&printed).expect("JSON");
+    let requests = [&report["subscriptions"][0]["request"], &report["subscriptions"][1]["request"]];
+    assert_eq!(requests[0]["body"], "{\"text\":\"Total: 5\",\"total\":5}");
+    assert!(
+        requests[1]["problem"].as_str().is_some_and(|why| why.contains("customer")),
+        "{report}"
+    );
+    assert_eq!(report["received"], EVENT);
+}
+
 #[test]
 fn the_answer_is_no_if_no_subscription_gets_the_event() {
     let of = |rest: &[&str], input| {

@@ -1,10 +1,12 @@
-//! `lastmile explain --event`: which subscriptions of a topic get an event, and why ([`crate::event_report`]).
+//! `lastmile explain --event`: which subscriptions of a topic get an event, and why ([`crate::event_report`]); and what
+//! their templates make of it ([`crate::rendered_request`]).
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use adapters::machine::Machine;
+use delivery::event::Element;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
@@ -12,9 +14,10 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::{Output, event_text, selected, topics};
 use crate::commands::publish::{documents, text_of};
-use crate::event_report::{EventReport, elements, report};
+use crate::event_report::{EventReport, RequestReport, elements, report};
 use crate::files::usage_error;
 use crate::output::{out, out_json};
+use crate::rendered_request::rendered_request;
 use crate::text;
 
 /// Prints the explanations. The answer is yes if one of the subscriptions gets one of the events.
@@ -38,6 +41,22 @@ pub(super) fn run(
     }
     let is_matched = reports.iter().flat_map(|of| &of.subscriptions).any(|of| of.matches);
     Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Adds the requests that templates make of the event, and the event as it was received.
+fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
+    let Element::Event(event) = element else { return };
+    let EventReport { subscriptions, onward, received, .. } = report;
+    let onward = onward.iter_mut().flat_map(|of| &mut of.subscriptions);
+    for of in subscriptions.iter_mut().chain(onward).filter(|of| of.matches) {
+        let name = of.subscription.parse().ok();
+        let subscription = name.and_then(|name| catalogue.subscription(&name));
+        let rendered = subscription.and_then(|subscription| rendered_request(subscription, event));
+        of.request = rendered.map(RequestReport::from);
+        if of.request.is_some() {
+            *received = Some(event.text().to_string());
+        }
+    }
 }
 
 /// The names of all subscriptions that get one of the events of a file.
@@ -71,9 +90,12 @@ fn reports(
     let documents: Vec<Arc<str>> = documents(&text).into_iter().map(|(_, text)| text).collect();
     let of_topic = |topic| {
         let elements = documents.iter().flat_map(|text| elements(catalogue, topic, text));
-        let report =
-            |(index, element)| report(catalogue, topic, &element, index + 1, &names, now_ms);
-        elements.enumerate().map(report).collect::<Vec<_>>()
+        let explained = |(index, element)| {
+            let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
+            add_requests(&mut report, catalogue, &element);
+            report
+        };
+        elements.enumerate().map(explained).collect::<Vec<_>>()
     };
     let reports: Vec<EventReport> = topics.iter().flat_map(of_topic).collect();
     if topics.is_empty() {

@@ -1,7 +1,8 @@
 //! What subscriptions make of an event, as text.
 
 use crate::event_report::{
-    EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, SubscriptionReport,
+    EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, RequestReport,
+    SubscriptionReport,
 };
 use crate::text;
 
@@ -17,7 +18,8 @@ pub(super) fn write(reports: &[EventReport]) -> String {
 }
 
 fn event(report: &EventReport) -> String {
-    let EventReport { event, id, event_type, topic, problem, subscriptions, onward } = report;
+    let EventReport { event, id, event_type, topic, received, problem, subscriptions, onward } =
+        report;
     let named = |what: &str, value: &Option<String>| match value {
         Some(value) => format!(", {what} {}", text::line(value)),
         None => String::new(),
@@ -27,7 +29,9 @@ fn event(report: &EventReport) -> String {
         let problem = text::line(problem);
         return format!("{head}\n{topic}: no event, so it becomes a dead letter: {problem}\n");
     }
-    let mut lines = format!("{head}\n{}", of_topic(topic, subscriptions));
+    let received = received.iter().map(|text| format!("received:\n{}", indented(text, INDENT)));
+    let received: String = received.collect();
+    let mut lines = format!("{head}\n{received}{}", of_topic(topic, subscriptions));
     for OnwardReport { topic, problem, subscriptions } in onward {
         lines.push_str("\nit goes on to ");
         lines.push_str(&match problem {
@@ -60,6 +64,7 @@ fn subscription(report: &SubscriptionReport) -> String {
         destination,
         filter,
         changed_headers,
+        request,
     } = report;
     let notes = [
         (*expired, ", has expired and gets no new events"),
@@ -76,7 +81,32 @@ fn subscription(report: &SubscriptionReport) -> String {
         let (name, value, changes) = (text::line(name), text::line(value), changes.join(", "));
         lines.push_str(&format!("{margin}header {name} is sent as \"{value}\": {changes}\n"));
     }
+    lines.push_str(&request.as_ref().map_or_else(String::new, rendered));
     lines
+}
+
+/// What templates make of the event.
+fn rendered(request: &RequestReport) -> String {
+    let margin = " ".repeat(INDENT);
+    match request {
+        RequestReport::Rendered(of) => {
+            format!("{margin}request:\n{}", indented(&of.text, 2 * INDENT))
+        }
+        RequestReport::Failed { problem } => {
+            let problem = text::line(problem);
+            format!("{margin}no request, so it becomes a dead letter: {problem}\n")
+        }
+    }
+}
+
+/// Each line with a margin. No line has characters that a terminal would act on.
+fn indented(text: &str, indent: usize) -> String {
+    let margin = " ".repeat(indent);
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("{margin}{}\n", text::line(line)),
+    };
+    text.lines().map(line).collect()
 }
 
 fn verdict(matches: bool) -> String {

@@ -14,8 +14,8 @@ use delivery::subscription::sink_text;
 use delivery::waits::Jitter;
 
 use super::Made;
-use crate::shown_exchange::{ShownBody, ShownExchange};
-use crate::text;
+use crate::shown_exchange::ShownExchange;
+use crate::{exchange_text, text};
 
 /// What a try found.
 pub(super) struct Report {
@@ -71,8 +71,7 @@ impl Report {
 
 /// The request and the response, as on the wire but for what is hidden.
 fn shown(exchange: &ShownExchange) -> String {
-    let request = format!("{} {}\n", exchange.method, text::line(&exchange.url));
-    let request = format!("{request}{}{}", headers(&exchange.headers), body(&exchange.body));
+    let request = exchange_text::request(exchange);
     let detail = exchange.detail.iter().map(|detail| format!("\n{}\n", text::line(detail)));
     let detail: String = detail.collect();
     match &exchange.response {
@@ -82,29 +81,11 @@ fn shown(exchange: &ShownExchange) -> String {
             format!(
                 "{request}\n{}\n{}{}{detail}",
                 status.trim_end(),
-                headers(&of.headers),
-                body(&of.body)
+                exchange_text::headers(&of.headers),
+                exchange_text::body(&of.body)
             )
         }
         None => format!("{request}\nno response\n{detail}"),
-    }
-}
-
-fn headers(headers: &[(String, String)]) -> String {
-    let lines = headers.iter().map(|(name, value)| text::line(&format!("{name}: {value}")));
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-fn body(body: &ShownBody) -> String {
-    let cut = if body.is_cut {
-        format!("(the beginning of {})\n", text::counted(body.bytes as u64, "byte"))
-    } else {
-        String::new()
-    };
-    if body.text.is_empty() {
-        cut
-    } else {
-        format!("\n{}\n{cut}", body.text.trim_end_matches('\n'))
     }
 }
 

@@ -1,0 +1,72 @@
+//! Renders the request that the templates of a subscription make of an event. Sends nothing, and reads no secret.
+//!
+//! Separate from the preview of the console, which reads the secrets of this machine: a result here is the same on every machine.
+//! A word stands in place of each secret, and is hidden like the secret. Headers that need a secret are left out.
+
+use std::borrow::Cow;
+
+use adapters::machine::Machine;
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::Event;
+use delivery::ports::Clock as _;
+use delivery::request::{self, AttemptContext, Request};
+use delivery::subscription::credentials::{HIDDEN, is_credential_parameter};
+use delivery::subscription::header::Value;
+use delivery::subscription::secret::{Keyring, Secret};
+use delivery::subscription::{Destination, Subscription};
+use url::Url;
+
+use crate::shown_exchange::ShownExchange;
+
+/// The request of the first attempt; `None` if the destination has no templates, so that the event is sent as usual.
+///
+/// # Errors
+/// The reason why no request can be made of the event: the field, the place in it, and the expression.
+pub(crate) fn rendered_request(
+    subscription: &Subscription,
+    event: &Event,
+) -> Option<Result<ShownExchange, String>> {
+    if !subscription.destination.has_templates() {
+        return None;
+    }
+    let without_secrets = without_secret_headers(subscription);
+    let destination = &without_secrets.destination;
+    let word = |name: &_| Secret::new(format!("the secret {name}"));
+    let keyring: Keyring = destination.secrets().map(|name| (name.clone(), word(name))).collect();
+    let (now_ms, timeout_ms) = (Machine.now_ms(), destination.response_timeout_ms);
+    let origin = Origin { message: "explained".to_owned(), index: 0 };
+    let delivery = Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
+    let context = AttemptContext { keyring: &keyring, now_ms, timeout_ms };
+    let request = request::compose(&without_secrets, &[&delivery], context);
+    let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
+    let shown = |request: Request| {
+        let mut shown = ShownExchange::of(&request, &nothing, Some(&without_secrets));
+        shown.url.push_str(&query(destination, &request.url));
+        shown
+    };
+    Some(request.map(shown).map_err(|problem| problem.to_string()))
+}
+
+/// The query. Of its values, only those are shown that a template made without a secret.
+fn query(destination: &Destination, url: &Url) -> String {
+    let is_shown = |name: &str| {
+        let mut made = destination.query.iter().filter(|parameter| parameter.name == name);
+        !is_credential_parameter(name) && made.any(|parameter| parameter.value.secrets.is_empty())
+    };
+    let sent = url.query().unwrap_or_default().split('&').filter(|sent| !sent.is_empty());
+    let shown = |((name, _), sent): ((Cow<'_, str>, _), &str)| match is_shown(&name) {
+        true => sent.to_owned(),
+        false => format!("{name}={HIDDEN}"),
+    };
+    let parameters: Vec<String> = url.query_pairs().zip(sent).map(shown).collect();
+    if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
+}
+
+fn without_secret_headers(subscription: &Subscription) -> Subscription {
+    let mut subscription = subscription.clone();
+    let destination = &mut subscription.destination;
+    (destination.auth, destination.signing, destination.tls) = (None, None, None);
+    destination.headers.retain(|header| !matches!(header.value, Value::Secret(_)));
+    subscription
+}
