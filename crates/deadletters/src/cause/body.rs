@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::errors::Errors;
 use super::problem::{Line, Problem};
-use super::{cut_json, lines, shapes, status, text};
+use super::{cut_json, library_texts, lines, shapes, status, text};
 use crate::facts::RESPONSE_MAX_CHARS;
 
 const BASE64: &str = "base64:";
@@ -25,7 +25,8 @@ pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     let is_generic = |text: &str| status::is_generic(text, status);
     let Found { problems, is_cut, has_more } = find(body, is_generic);
     let mut lines: Vec<Line> = Vec::new();
-    for problem in problems.into_iter().flat_map(lines::split) {
+    let problems = problems.into_iter().flat_map(lines::split);
+    for problem in problems.map(library_texts::without_additions) {
         let line = problem.line(is_generic);
         if !line.is_empty() && lines.iter().all(|of| of.template() != line.template()) {
             lines.push(line);

@@ -11,6 +11,7 @@ mod cut_json;
 mod errors;
 mod id;
 mod kinds;
+mod library_texts;
 mod lines;
 mod problem;
 mod quotes;

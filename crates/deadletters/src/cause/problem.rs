@@ -31,6 +31,8 @@ const APPENDED_PLACE: &str = ". Path: $";
 /// The name of a type may be the rejected value: `expected string, received number`.
 const TYPES: [&str; 8] =
     ["undefined", "null", "string", "number", "object", "array", "boolean", "integer"];
+/// So much of a message stays beside a long field.
+const MESSAGE_MIN_CHARS: usize = 40;
 /// A shorter value is only recognised in quotation marks.
 const BARE_VALUE_MIN_CHARS: usize = 3;
 
@@ -60,10 +62,12 @@ impl Line {
         self.message.is_empty() && self.field.is_empty()
     }
 
-    /// The line as it is compared: `Field required: body.customer.email`.
+    /// The line as it is compared: `Field required: body.customer.email`. A long message is cut, and not its field.
     pub(super) fn template(&self) -> String {
         let mut line = self.message.clone();
         if !self.field.is_empty() {
+            let room = TEMPLATE_MAX_CHARS.saturating_sub(self.field.chars() + ": ".len());
+            line.template = template::cut(line.template, room.max(MESSAGE_MIN_CHARS));
             line.push(": ", &self.field);
         }
         template::cut(line.template, TEMPLATE_MAX_CHARS)

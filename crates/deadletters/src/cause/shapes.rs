@@ -17,10 +17,11 @@ const PROBLEMS_MAX: usize = 64;
 type Object = Map<String, Value>;
 
 /// The members that hold several errors, in order of preference; the frameworks are examples.
-const LISTS: [(&[&str], Errors); 23] = [
+const LISTS: [(&[&str], Errors); 24] = [
     (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
     (&["error", "errors"], Errors::Located), // Google, Mongoose
     (&["error", "issues"], Errors::Any), // Zod
+    (&["error", "innererror", "errordetails"], Errors::Located), // OData of SAP
     (&["issues"], Errors::Any), // Zod, Valibot
     (&["embedded", "errors"], Errors::Any), // Micronaut
     (&["violations"], Errors::Any), // Symfony, Zalando, Quarkus
@@ -288,6 +289,7 @@ fn place(object: &Object) -> Vec<String> {
 fn place_by(object: &Object, names: &[&str]) -> Vec<String> {
     let source = member(object, "source").and_then(Value::as_object);
     let found = names.iter().find_map(|name| match member(object, name)? {
+        Value::String(text) if text.is_empty() => None,
         Value::String(text) => Some(vec![text.clone()]),
         Value::Array(segments) => Some(segments.iter().filter_map(scalar).collect()),
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) => None,
@@ -326,6 +328,8 @@ fn text_in(object: &Object, name: &str) -> Option<String> {
     let value = member(object, name)?;
     match name {
         "msg" => spoken(value.get(0).unwrap_or(value)),
+        // OData 2: a text and its language.
+        "message" => spoken(value.get("value").unwrap_or(value)),
         "exception" => {
             let text = spoken(value).filter(|text| text.contains(' '))?;
             let inner = text.strip_prefix("#<").and_then(|text| text.strip_suffix('>'));

@@ -1,0 +1,115 @@
+//! Error texts that libraries write around what varies: the place, the rejected value, or a piece of the request.
+//!
+//! Separate because these are rules about sentences of single libraries. All other rules are about text in general. Pure.
+
+use super::problem::Problem;
+use super::template::VALUE;
+
+/// Rewrites a text of a known library: `None` if it is of no such library. The problem may name its field then.
+type Rewrite = fn(&str) -> Option<Problem>;
+
+const REWRITES: [Rewrite; 8] = [jackson, serde, go, graphql, v8, sql, salesforce, position];
+
+/// A problem whose texts are without what their library adds to them.
+pub(super) fn without_additions(problem: Problem) -> Problem {
+    let mut rewritten = Problem { texts: Vec::new(), ..problem.clone() };
+    for text in &problem.texts {
+        let Problem { texts, field, .. } = REWRITES
+            .iter()
+            .find_map(|rewrite| rewrite(text))
+            .unwrap_or_else(|| Problem::text(text));
+        rewritten.texts.extend(texts);
+        if rewritten.field.is_empty() {
+            rewritten.field = field;
+        }
+    }
+    rewritten
+}
+
+fn with_field(text: String, field: Vec<String>) -> Problem {
+    Problem { texts: vec![text], field, ..Problem::default() }
+}
+
+/// Jackson names the place last, after a copy of the message: `… (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
+fn jackson(text: &str) -> Option<Problem> {
+    let (told, chain) = text.split_once(" (through reference chain: ")?;
+    let ends = ["; nested exception", ": Failed to deserialize", "\n at [Source"];
+    let end = ends.iter().filter_map(|mark| told.find(mark)).min();
+    let told = end.and_then(|end| told.get(..end)).unwrap_or(told);
+    let member = |step: &str| {
+        let (_, inner) = step.split_once('[')?;
+        Some(inner.split_once(']')?.0.trim_matches('"').to_owned())
+    };
+    Some(with_field(without_packages(told), chain.split("->").filter_map(member).collect()))
+}
+
+/// Classes in backticks without their package: `java.time.LocalDate`.
+fn without_packages(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(index, part)| {
+        let is_quoted = index % 2 == 1;
+        if is_quoted { part.rsplit('.').next().unwrap_or(part) } else { part }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Axum says first where the place and the cause of serde are from.
+fn serde(text: &str) -> Option<Problem> {
+    text.strip_prefix("Failed to deserialize the JSON body into the target type: ")
+        .map(Problem::text)
+}
+
+/// Go names the place within its sentence: `json: cannot unmarshal number 1.5 into Go struct field Order.cents of type int64`.
+fn go(text: &str) -> Option<Problem> {
+    let (before, rest) = text.split_once("json: cannot unmarshal ")?;
+    let (value, rest) = rest.split_once(" into Go struct field ")?;
+    let (field, of_type) = rest.split_once(" of type ")?;
+    let kind = value.split(' ').next().unwrap_or(value);
+    let told = format!("{before}json: cannot unmarshal {kind} into {of_type}");
+    Some(with_field(told, vec![field.to_owned()]))
+}
+
+/// GraphQL names the place before the cause: `Variable "$order" got invalid value 1.5 at "order.lines[0].count"; Int cannot …`.
+fn graphql(text: &str) -> Option<Problem> {
+    let (place, told) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
+    let (_, place) = place.rsplit_once(" at \"")?;
+    Some(with_field(told.to_owned(), vec![place.to_owned()]))
+}
+
+/// V8 quotes ten characters before a wrong token, and ten after it: `Unexpected token 'N', ..."rate":NaN,"co"... is not valid JSON`.
+fn v8(text: &str) -> Option<Problem> {
+    let (before, rest) = text.split_once("Unexpected token '")?;
+    let (token, rest) = rest.split_once("', ")?;
+    let (piece, _) = rest.rsplit_once(" is not valid JSON")?;
+    let member = piece.find(&format!("\":{token}")).and_then(|at| piece.get(..at));
+    let name = member.and_then(|of| of.rsplit(['"', '.']).next()).filter(|name| !name.is_empty());
+    let told = format!("{before}Unexpected token '{token}', not valid JSON");
+    Some(with_field(told, name.into_iter().map(ToOwned::to_owned).collect()))
+}
+
+/// Laravel appends the statement with its values: `… at row 1 (Connection: mysql, SQL: insert into …)`.
+fn sql(text: &str) -> Option<Problem> {
+    let ends = [" (Connection: ", " (SQL: "];
+    let end = ends.iter().filter_map(|mark| text.find(mark)).min()?;
+    text.contains("SQLSTATE[").then(|| Problem::text(text.get(..end).unwrap_or(text)))
+}
+
+/// Salesforce repeats the value without quotation marks: `Site: data value too large: Dock 7 (max length=80)`.
+fn salesforce(text: &str) -> Option<Problem> {
+    const MARK: &str = "data value too large: ";
+    let at = text.find(MARK)? + MARK.len();
+    let limit = text.rfind(" (max length=")?;
+    (at <= limit).then(|| {
+        let parts = [text.get(..at), Some(VALUE), text.get(limit..)];
+        Problem::text(&parts.map(Option::unwrap_or_default).concat())
+    })
+}
+
+/// Protocol Buffers name a position in the request: `(line 1:98): unknown field`.
+fn position(text: &str) -> Option<Problem> {
+    let (before, rest) = text.split_once("(line ")?;
+    let (place, after) = rest.split_once(')')?;
+    let is_position =
+        place.split(':').count() == 2 && place.split(':').all(|part| part.parse::<u32>().is_ok());
+    let after = after.strip_prefix(':').unwrap_or(after).trim_start();
+    is_position.then(|| Problem::text(&format!("{before}{after}")))
+}
