@@ -6,6 +6,7 @@ pub mod address;
 pub mod advanced;
 pub mod auth;
 pub mod batches;
+pub mod body_fields;
 pub mod ca_bundle;
 pub mod conditions;
 pub mod filter;
