@@ -124,7 +124,6 @@ fn compiled_templates_are_shared_between_threads() {
     is_shared::<BodyTemplate>();
     is_shared::<TextTemplate>();
     is_shared::<PathTemplate>();
-    fn is_sent<T: Send + Sync>() {}
     // Of one request, which one thread renders.
     fn is_moved<T: Send>() {}
     is_moved::<Values>();
