@@ -71,7 +71,7 @@ impl AppFixture {
         Self::with_private_destinations("", subscriptions, port, received).await
     }
 
-    /// The same with a subscriber of the test's own at this port of this machine.
+    /// Starts the application for a subscriber at this port of this machine.
     pub(crate) async fn with_port(subscriptions: &[String], port: u16) -> Self {
         Self::with_loopback_allowed(subscriptions, port, Arc::default()).await
     }

@@ -151,7 +151,7 @@ fn check(
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// What the receiver decided about each request: the service, and why it refused it.
+/// The decisions of the receiver: the service of each request, and the reason of a refusal.
 type Decisions = Arc<Mutex<Vec<(&'static str, Result<(), String>)>>>;
 
 /// Listens for all services until the test ends; returns the port.

@@ -42,7 +42,7 @@ pub struct SentCredentials {
 }
 
 impl SentCredentials {
-    /// Those of the request of these deliveries, with what templates rendered for it.
+    /// Collects the credentials of the request of these deliveries, with those that templates rendered.
     #[must_use]
     pub fn of(
         subscription: &Subscription,

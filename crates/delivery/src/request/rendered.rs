@@ -18,7 +18,7 @@ pub struct RenderedCredentials {
 }
 
 impl RenderedCredentials {
-    /// Those of a request to this destination: values of headers and parameters with the name of a credential, and a hidden path.
+    /// Finds the values of headers and parameters with the name of a credential, and a hidden path.
     #[must_use]
     pub fn of(destination: &Destination, request: &Request) -> Self {
         let rendered = destination.headers.iter().filter(|header| {

@@ -29,7 +29,7 @@ impl TemplateError {
         format!("{}{}", shown(&self.expression), self.reason)
     }
 
-    /// The same without text of the template, which may hold a credential.
+    /// Removes the text of the template. It may hold a credential.
     #[must_use]
     pub fn without_expression(self) -> Self {
         Self { expression: String::new(), ..self }

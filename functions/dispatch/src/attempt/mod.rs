@@ -54,7 +54,7 @@ pub(crate) struct AttemptResult<'a> {
     deliveries: Vec<&'a Delivery>,
     /// The secrets of the last request.
     keyring: Keyring,
-    /// What templates rendered for the first request; the second one differs in its token only.
+    /// The credentials that templates rendered for the first request. The second one differs in its token only.
     rendered: RenderedCredentials,
 }
 

@@ -91,7 +91,7 @@ impl Exchange {
     /// the headers about it.
     #[must_use]
     pub fn redact(mut self, credentials: &Credentials, body_max_bytes: usize) -> Self {
-        // Of a request that could not be made, it is our own text and holds no secret. Short credentials would mask words of it.
+        // The reason why a request could not be made holds no secret. Short credentials would mask words of it.
         if self.result != TransportResult::Unsendable {
             self.detail = self.detail.map(|detail| credentials.hide_in_text(detail));
         }

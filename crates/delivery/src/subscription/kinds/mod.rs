@@ -16,6 +16,7 @@ pub mod names;
 pub mod publishers;
 pub mod references;
 pub mod replies;
+pub mod samples;
 pub mod schedule;
 pub mod secrets;
 pub mod sinks;
