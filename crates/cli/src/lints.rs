@@ -31,6 +31,7 @@ use url::Url;
 use crate::attempts::Attempts;
 use crate::files::sort_findings;
 use crate::missing_destinations::has_placeholder;
+use crate::rendered_samples::unrendered;
 use crate::stack::Stack;
 use crate::writable::{Problem, problem};
 
@@ -102,7 +103,8 @@ pub(crate) fn lints_at(
             .into_iter()
             .filter_map(|(field, what, to)| Some((field, rules.refusal(subscription, what, to?)?)));
         let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
-        for (field, problem) in warnings.chain(addresses).chain(sink) {
+        let unrendered = unrendered(subscription, catalogue, now_ms);
+        for (field, problem) in warnings.chain(addresses).chain(sink).chain(unrendered) {
             lints.push(find(subscription, field, problem));
         }
     }
@@ -127,9 +129,9 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
 /// The addresses that a deployment sends requests to.
 pub(crate) struct AddressRules {
     policy: AddressPolicy,
-    /// What happens to requests to other addresses.
+    /// The consequence for requests to other addresses.
     consequence: String,
-    /// How such a destination would be allowed.
+    /// The way to allow such a destination.
     allowance: String,
 }
 

@@ -57,6 +57,7 @@ mod queue;
 mod queues;
 mod redaction;
 mod rendered_request;
+mod rendered_samples;
 mod repeats;
 mod replay_end;
 mod replay_rate;

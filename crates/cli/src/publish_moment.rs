@@ -14,17 +14,25 @@ use crate::files::usage_error;
 #[derive(Debug, clap::Args)]
 pub(crate) struct MomentArgs {
     /// Deliver the events this long from now, as in 10m or PT10M: sets the attribute deliverat of CloudEvents
-    #[arg(long = "in", value_name = "DURATION", value_parser = parse_ms, conflicts_with = "at_ms")]
+    #[arg(long = "in", value_name = "DURATION", value_parser = parse_ms, conflicts_with = "at")]
     in_ms: Option<u64>,
     /// Deliver the events at this time, as in 2026-12-01T09:00:00Z: sets the attribute deliverat of CloudEvents
     #[arg(long = "at", value_name = "TIME", value_parser = at)]
-    at_ms: Option<u64>,
+    at: Option<Moment>,
 }
 
-fn at(text: &str) -> Result<u64, String> {
+/// A moment, and its text for messages.
+#[derive(Debug, Clone)]
+struct Moment {
+    at_ms: u64,
+    text: String,
+}
+
+fn at(text: &str) -> Result<Moment, String> {
     let expected =
         || format!("{text:?} is not a date-time of RFC 3339: write it as in 2026-12-01T09:00:00Z");
-    date_time(text).ok_or_else(expected)
+    let at_ms = date_time(text).ok_or_else(expected)?;
+    Ok(Moment { at_ms, text: text.to_owned() })
 }
 
 /// The time of publishing, and the moment that the events get; `None` keeps their own.
@@ -40,17 +48,25 @@ impl MomentArgs {
     /// # Errors
     /// A usage error for a moment 14 days ahead or more.
     pub(crate) fn read(&self, now_ms: u64) -> anyhow::Result<PublishMoment> {
-        let after_wait = self.in_ms.map(|in_ms| now_ms.saturating_add(in_ms));
-        let at_ms = self.at_ms.or(after_wait);
+        let after_wait = self.in_ms.map(|in_ms| {
+            let at_ms = now_ms.saturating_add(in_ms);
+            Moment { at_ms, text: rfc3339(at_ms) }
+        });
+        let moment = self.at.clone().or(after_wait);
         let latest_ms = now_ms.saturating_add(LIFETIME_MAX_MS);
-        match at_ms {
-            Some(at_ms) if at_ms >= latest_ms => Err(usage_error(format!(
-                "an event can wait for less than {} days, and {} is later: publish it after {}",
-                LIFETIME_MAX_MS / DAY_MS,
-                rfc3339(at_ms),
-                rfc3339(at_ms.saturating_sub(LIFETIME_MAX_MS))
-            ))),
-            Some(_) | None => Ok(PublishMoment { now_ms, at_ms }),
+        match moment {
+            Some(Moment { at_ms, text }) if at_ms >= latest_ms => {
+                // The end of the year 9999 is kept as no more than "too late".
+                let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
+                let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
+                let advice = first_ms.map(|of| format!(": publish it after {of}"));
+                Err(usage_error(format!(
+                    "an event can wait for less than {} days, and {text} is later{}",
+                    LIFETIME_MAX_MS / DAY_MS,
+                    advice.unwrap_or_default()
+                )))
+            }
+            moment => Ok(PublishMoment { now_ms, at_ms: moment.map(|of| of.at_ms) }),
         }
     }
 }

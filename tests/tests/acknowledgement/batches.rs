@@ -5,6 +5,7 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, Delivery};
 use delivery::event::schema::Schema;
 use delivery::ports::{QueueName, Record};
+use delivery::subscription::templates::Templated;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 
 use super::reactions::answers;
@@ -206,4 +207,44 @@ fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_r
     taken.sort_unstable();
     assert_eq!((taken, waiting.len()), ((0..250).collect(), 0));
     println!("250 events in {} requests and {invocations} invocations", requests.len());
+}
+
+#[test]
+fn an_event_that_its_template_cannot_render_ends_alone_whatever_refused_batches_mean() {
+    for on_refused in OnRefused::ALL {
+        let mut templated = batching(on_refused);
+        let text = "{% for of in events %}{{ of.data.total }} {% endfor %}";
+        let compiled = Templated::text(text, "destination.bodyText").expect("a template");
+        templated.destination.body_text = Some(compiled);
+        let first = ports_for(templated.clone());
+        let of = |data: &str| {
+            format!(
+                r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{{"{data}":7}}}}"#
+            )
+        };
+        let records =
+            [record("m1", &of("total")), record("m2", &of("sum")), record("m3", &of("total"))];
+        assert_eq!(dispatch(&first, &records, ENDS_MS), [""; 0]);
+        assert_eq!(first.requests(), 0);
+        let retries_alone: Vec<Record> = first
+            .sent()
+            .iter()
+            .map(|(queue, message)| {
+                assert_eq!((*queue, message.wait_ms), (QueueName::Retry, 0));
+                let state = carried(message);
+                let message_id = state.origin.message.clone();
+                Record { message: message_id, body: message.body.clone(), ..retry_record(&state) }
+            })
+            .collect();
+        let ports = ports_for(templated);
+        assert_eq!(dispatch(&ports, &retries_alone, ENDS_MS), [""; 0]);
+        assert_eq!(bodies(&ports), ["7 ", "7 "], "{on_refused:?}");
+        let sent = ports.sent();
+        let [(QueueName::DeadLetter, message)] = &sent[..] else { panic!("{sent:?}") };
+        let letter = letter(message);
+        assert_eq!(letter.reason, Reason::UndeliverableDueToInvalidRequest);
+        assert_eq!(letter.delivery.origin.message, "m2");
+        let detail = letter.detail.expect("the reason");
+        assert!(detail.contains("destination.bodyText: `{{ of.data.total }}`: "), "{detail}");
+    }
 }

@@ -342,3 +342,54 @@ fn a_long_failure_where_replies_are_wanted_is_searched_like_any_other() {
     let kept = String::from_utf8(kept).expect("text");
     assert!(kept.starts_with("[secret]") || !kept.contains(&encoded), "{kept}");
 }
+
+/// A subscription whose templates render a credential of the event; these fields are those of its destination.
+fn rendering(destination: &str) -> Catalogue {
+    let text = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+         metadata: {{namespace: shop, topic: orders, name: s0}}\n\
+         spec:\n  retry: {{jitterPercent: 0}}\n  destination: {{{destination}}}\n"
+    );
+    dialects::read(&[Source { name: "test", text: &text }])
+        .into_result()
+        .expect("the subscription is valid")
+}
+
+/// Everything that is sent, stored and logged about this event.
+fn traces_of_event(subscriptions: Catalogue, event: &str, reaction: Reaction) -> String {
+    let ports = FakePorts::new(subscriptions).with_reactions("s0.example.com", &[reaction]);
+    traces(&ports, record("m1", event))
+}
+
+#[test]
+fn a_credential_of_an_event_that_a_template_sends_is_hidden_in_answers() {
+    let event =
+        r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"of":"t0ken-of-event"}}"#;
+    let url = "url: 'https://s0.example.com/in'";
+    let of = "{{ event.data.of }}";
+    for (destination, is_hidden) in [
+        (format!("{url}, headers: [{{name: authorization, value: 'Bearer {of}'}}]"), true),
+        (format!("{url}, query: {{api_key: '{of}'}}"), true),
+        (format!("url: 'https://s0.example.com/{of}/in', hidePath: true"), true),
+        (format!("{url}, headers: [{{name: x-order, value: '{of}'}}]"), false),
+        (format!("{url}, query: {{order: '{of}'}}"), false),
+        (format!("url: 'https://s0.example.com/{of}/in'"), false),
+    ] {
+        let answer = answers(400).with_body("you sent t0ken-of-event, no");
+        let kept = traces_of_event(rendering(&destination), event, answer);
+        let expected =
+            if is_hidden { "you sent [secret], no" } else { "you sent t0ken-of-event, no" };
+        assert!(kept.contains(expected), "{destination}: {kept}");
+    }
+}
+
+#[test]
+fn the_error_of_a_template_is_not_masked_by_credentials_that_are_words() {
+    let fields = "url: 'https://s0.example.com/value/body?code=data', hidePath: true, body: {a: '{{ event.data.of }}'}";
+    let kept = traces_of_event(rendering(fields), EVENT, answers(200));
+    assert!(kept.contains("destination.body.a: `{{ event.data.of }}`: "), "{kept}");
+    let fields = "url: 'https://s0.example.com/', headers: [{name: authorization, value: \"{{ 'static-t0ken' ~ event.data.of }}\"}]";
+    let kept = traces_of_event(rendering(fields), EVENT, answers(200));
+    assert!(kept.contains("destination.headers.authorization: "), "{kept}");
+    assert!(!kept.contains("static-t0ken"), "{kept}");
+}

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::reactions::{self, Reaction};
+use crate::services;
 
 /// The folder of the subscriptions within the data folder.
 const FOLDER: &str = "subscriptions";
@@ -70,6 +71,11 @@ impl AppFixture {
         Self::with_private_destinations("", subscriptions, port, received).await
     }
 
+    /// Starts the application for a subscriber at this port of this machine.
+    pub(crate) async fn with_port(subscriptions: &[String], port: u16) -> Self {
+        Self::with_loopback_allowed(subscriptions, port, Arc::default()).await
+    }
+
     async fn with_loopback_allowed(
         subscriptions: &[String],
         port: u16,
@@ -97,7 +103,8 @@ impl AppFixture {
             allow_private: allow_private.to_owned(),
             default_topic: None,
         };
-        let stack = Stack::start(&config).await.expect("the stack starts");
+        let secrets = |name: &str, _: Option<&_>| services::secret(name);
+        let stack = Stack::start_with(&config, secrets).await.expect("the stack starts");
         Self { stack, received, data, port }
     }
 

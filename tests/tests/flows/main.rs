@@ -12,6 +12,7 @@ mod batches;
 mod publishing;
 mod reactions;
 mod replies;
+mod services;
 mod sinks;
 mod slow;
 mod trust;

@@ -228,7 +228,11 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
         (", bodyText: x, contentType: text", "not a media type"),
         (", query: {api_key: abc}", "a credential is not stated in clear text"),
         (", body: \"{{ event.id\"", "destination.body: "),
-        (", body: {a: \"{% set x = 1 %}\"}", "destination.body.a: "),
+        (
+            ", body: {a: [0, \"{% set x = 1 %}\"]}",
+            "5:64: error: spec.destination.body.a[1]: `{% set x = 1 %}`: ",
+        ),
+        (", body: {\"a b\": {a: \"{{ a }}\"}}", "error: spec.destination.body.a b.a: `{{ a }}`: "),
         (", body: \"{{ secret('KEY') }}\"", "\"KEY\" is not the name of a secret"),
         (
             ", headers: [{name: x-real-ip, value: \"{{ event.id }}\"}]",
@@ -250,4 +254,68 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");
     let findings = read(&host).findings;
     assert!(findings.iter().any(|of| of.to_string().contains("only the path")), "{findings:#?}");
+}
+
+#[test]
+fn the_error_of_a_template_states_its_place_once_and_no_text_of_a_credential() {
+    for (destination, place) in [
+        (", body: {a: \"{{ other }}\"}", "spec.destination.body.a: `"),
+        (", bodyText: \"{{ other }}\"", "spec.destination.bodyText: `"),
+        (", query: {q: \"{{ other }}\"}", "spec.destination.query.q: `"),
+        (
+            ", headers: [{name: x-a, value: \"{{ other }}\"}]",
+            "spec.destination.headers[0].value: `",
+        ),
+        (
+            ", headers: [{name: x-key, value: \"{{ other }}\"}]",
+            "spec.destination.headers[0].value: there is no",
+        ),
+        (", query: {code: \"{{ other }}\"}", "spec.destination.query.code: there is no"),
+    ] {
+        let shown: Vec<String> =
+            read(&with(destination)).findings.iter().map(ToString::to_string).collect();
+        let found = shown.iter().find(|of| of.contains(place));
+        let found = found.unwrap_or_else(|| panic!("{place}: {shown:#?}"));
+        assert_eq!(found.matches("destination.").count(), 1, "{found}");
+    }
+}
+
+/// A Topic with these fields of a destination, and a Subscription with those.
+fn inheriting(topic: &str, subscription: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\n\
+         spec: {{delivery: {{destination: {{{topic}}}}}}}\n---\n{}",
+        with(subscription)
+    )
+}
+
+#[test]
+fn a_subscription_replaces_the_body_of_its_topic_or_sends_the_event() {
+    let event_type = "application/cloudevents+json; charset=utf-8";
+    for (topic, subscription, expected, content_type) in [
+        ("body: {a: 1}", "", r#"{"a":1}"#, "application/json; charset=utf-8"),
+        ("body: {a: 1}", ", body: {b: 2}", r#"{"b":2}"#, "application/json; charset=utf-8"),
+        ("body: {a: 1}", ", bodyText: b", "b", "text/plain; charset=utf-8"),
+        (
+            "bodyText: a, contentType: a/a",
+            ", body: {b: 2}",
+            r#"{"b":2}"#,
+            "application/json; charset=utf-8",
+        ),
+        ("bodyText: a, contentType: a/a", ", contentType: b/b", "a", "b/b"),
+        ("bodyText: a, contentType: a/a", ", bodyText: b", "b", "text/plain; charset=utf-8"),
+        ("body: {a: 1}, contentType: a/a", ", body: null", ORDER, event_type),
+        ("bodyText: a", ", body: null", ORDER, event_type),
+        ("bodyText: a", ", bodyText: null", ORDER, event_type),
+        ("body: {a: 1}", ", body: null, bodyText: b", "b", "text/plain; charset=utf-8"),
+    ] {
+        let read = subscription_of(&inheriting(topic, subscription));
+        let request = composed(&read, &[ORDER]).expect("a request");
+        assert_eq!(body(&request), expected, "{topic} {subscription}");
+        assert_eq!(request.headers[0].1, content_type, "{topic} {subscription}");
+    }
+    let findings = read(&inheriting("body: {a: 1}", ", method: GET")).findings;
+    let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let expected = "a GET has no body: state another method; its body is that at bodies.yaml:4:";
+    assert!(shown.iter().any(|of| of.contains(expected)), "{shown:#?}");
 }

@@ -50,7 +50,7 @@ spec: {delivery: {destination: {method: PUT, query: {a: b}, body: {a: b}, conten
 apiVersion: lastmile.dev/v1
 kind: Topic
 metadata: {namespace: shop, name: texts}
-spec: {delivery: {destination: {bodyText: a}}}
+spec: {sample: {a: 1}, delivery: {destination: {bodyText: a}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Topic

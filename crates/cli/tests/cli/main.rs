@@ -60,6 +60,7 @@ mod samples;
 mod secret;
 mod sigv4;
 mod subscription_files;
+mod topic_samples;
 mod trace;
 mod trace_stack;
 mod try_auth;

@@ -73,6 +73,8 @@ fn an_impossible_moment_is_refused_before_anything_is_sent() {
     for (options, expected, code) in [
         (&["--in", "P14D", "event.json"][..], "an event can wait for less than 14 days", 2),
         (&["--at", "9999-01-01T00:00:00Z", "event.json"], "publish it after 9998-12-18T", 2),
+        (&["--at", "9999-12-31T00:00:00Z", "event.json"], "and 9999-12-31T00:00:00Z is later", 2),
+        (&["--at", "2026-12-01T09:00:00+24:00", "event.json"], "not a date-time of RFC 3339", 2),
         (&["--at", "tomorrow", "event.json"], "\"tomorrow\" is not a date-time of RFC 3339", 2),
         (&["--in", "soon", "event.json"], "\"soon\" is not a duration", 2),
         (&["--in", "1h", "--at", "2026-12-01T09:00:00Z", "event.json"], "cannot be used with", 2),

@@ -6,7 +6,9 @@
 //!
 //! Promises: a start is at most 14 days after publication. [`check_moment`] refuses one that leaves no time for an attempt.
 
-use crate::event::{Event, Malformed};
+use std::borrow::Cow;
+
+use crate::event::{DELIVER_AT, Event, Malformed};
 use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::time::moment;
 
@@ -17,8 +19,10 @@ use crate::time::moment;
 pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     match event.deliver_at_ms() {
         Some(at_ms) if at_ms.saturating_sub(published_ms) >= LIFETIME_MAX_MS => {
-            let [at, published] = [at_ms, published_ms].map(moment::rfc3339);
-            Err(Malformed::TooFarAhead(at, published))
+            // As it is written: a moment near the end of the year 9999 has no other text here.
+            let written = event.members().text(DELIVER_AT).map(Cow::into_owned);
+            let at = written.unwrap_or_else(|| moment::rfc3339(at_ms));
+            Err(Malformed::TooFarAhead(at, moment::rfc3339(published_ms)))
         }
         Some(_) | None => Ok(()),
     }
@@ -79,11 +83,9 @@ mod tests {
             let checked = check_moment(&event(deliver_at), PUBLISHED_MS);
             assert_eq!(checked.is_ok(), is_possible, "{deliver_at}");
         }
-        let why = check_moment(&event("2027-12-01T09:00:00Z"), PUBLISHED_MS).unwrap_err();
-        let why = why.to_string();
-        assert!(
-            why.contains("2027-12-01T09:00:00") && why.contains("2026-12-01T09:00:00"),
-            "{why}"
-        );
+        for moment in ["2027-12-01T10:00:00+01:00", "9999-12-31T00:00:00Z"] {
+            let why = check_moment(&event(moment), PUBLISHED_MS).unwrap_err().to_string();
+            assert!(why.contains(moment) && why.contains("2026-12-01T09:00:00"), "{why}");
+        }
     }
 }

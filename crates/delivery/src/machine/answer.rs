@@ -9,6 +9,7 @@
 use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
 use crate::machine::reply::ReplyKind;
+use crate::request::RenderedCredentials;
 use crate::subscription::credentials::Credentials;
 use crate::subscription::profile::RetryPolicy;
 use crate::subscription::secret::Keyring;
@@ -41,15 +42,22 @@ pub struct SentCredentials {
 }
 
 impl SentCredentials {
-    /// Those of the request of these deliveries.
+    /// Collects the credentials of the request of these deliveries, with those that templates rendered.
     #[must_use]
-    pub fn of(subscription: &Subscription, deliveries: &[&Delivery], keyring: &Keyring) -> Self {
+    pub fn of(
+        subscription: &Subscription,
+        deliveries: &[&Delivery],
+        keyring: &Keyring,
+        rendered: &RenderedCredentials,
+    ) -> Self {
         let (destination, first) = (&subscription.destination, deliveries.first());
         let other = match first.map(|delivery| &delivery.target) {
             None | Some(DeliveryTarget::Destination) => {
                 let event = first.map(|delivery| &delivery.event);
+                let mut all = destination.credentials(keyring, event);
+                rendered.add_to(&mut all);
                 return Self {
-                    all: destination.credentials(keyring, event),
+                    all,
                     certain: destination.certain_credentials(keyring),
                     takes_reply: subscription.reply.as_ref().map(|_| subscription.retry.clone()),
                 };
@@ -142,7 +150,13 @@ mod tests {
         let result = TransportResult::Answered { status: 200, retry_after: None, body };
         let exchange = Exchange { content: Some(content), ..Exchange::new(result, 7, 1) };
         let delivery = delivery(subscription);
-        SentCredentials::of(subscription, &[&delivery], &Keyring::default()).hide_in(exchange)
+        SentCredentials::of(
+            subscription,
+            &[&delivery],
+            &Keyring::default(),
+            &RenderedCredentials::default(),
+        )
+        .hide_in(exchange)
     }
 
     /// The text of what follows from an answer in binary form.
@@ -208,7 +222,12 @@ mod tests {
             TransportResult::Answered { status: 500, retry_after: None, body: body.into_bytes() };
         let subscription = subscription();
         let delivery = delivery(&subscription);
-        let sent = SentCredentials::of(&subscription, &[&delivery], &Keyring::default());
+        let sent = SentCredentials::of(
+            &subscription,
+            &[&delivery],
+            &Keyring::default(),
+            &RenderedCredentials::default(),
+        );
         let hidden = sent.hide_in(Exchange::new(result, 7, 1));
         let kept = hidden.answer().map(|(_, body)| String::from_utf8_lossy(body).into_owned());
         let kept = kept.unwrap_or_default();

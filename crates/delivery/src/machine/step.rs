@@ -253,7 +253,8 @@ fn batch_key_of(
 
 /// Like [`settle`], for a delivery of a batch. An answer that is never retried may be about one
 /// event of the batch only: unless the subscription applies it to all, each gets one attempt in a
-/// request of its own.
+/// request of its own. So does each event of a batch of which no request could be made: nobody has
+/// refused the others.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
@@ -264,10 +265,9 @@ pub fn settle_batched(
 ) -> Settled {
     let verdict = judge(&subscription.retry, exchange);
     let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
-    let concerns_whole_batch =
-        exchange.status().is_some() || exchange.result == TransportResult::Unsendable;
-    let refused = concerns_whole_batch && matches!(verdict, Verdict::Undeliverable(_));
-    if !(splits && refused) {
+    let is_unsendable = exchange.result == TransportResult::Unsendable;
+    let is_refused = is_unsendable || (splits && exchange.status().is_some());
+    if !(is_refused && matches!(verdict, Verdict::Undeliverable(_))) {
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }
     delivery.record(exchange, subscription);

@@ -18,6 +18,7 @@ mod content;
 mod context;
 pub mod new_key;
 mod notification;
+mod rendered;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod request;
 mod signature;
@@ -36,6 +37,7 @@ pub(crate) use self::content::JSON;
 pub use self::content::content_type;
 use self::content::{CLOUD_EVENT, Content, text};
 pub use self::context::AttemptContext;
+pub use self::rendered::RenderedCredentials;
 pub use self::request::{
     ANSWER_MAX_BYTES, Needs, REPLY_MAX_BYTES, REQUEST_HEADERS_MAX, REQUEST_HEADERS_MAX_BYTES,
     Request,

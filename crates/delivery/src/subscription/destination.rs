@@ -2,8 +2,9 @@
 
 use url::Url;
 
+use crate::document::findings::Message;
 use crate::document::kind::{Duration, Flag, Integer, OneOf, Whole, Word};
-use crate::document::reader::Fields;
+use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Optional, Or, Required};
 use crate::event::Event;
 use crate::event::schema::Schema;
@@ -12,9 +13,10 @@ use crate::subscription::auth::{Auth, TokenSource};
 use crate::subscription::concurrency::{Concurrencies, Concurrency};
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::destination_parts::{Consent, Disable, Signing, Tls};
-use crate::subscription::destination_url::{DestinationUrl, EventsUrl, readable};
+use crate::subscription::destination_url::{DestinationUrl, EventsUrl};
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::kinds::auth::obstacle;
+use crate::subscription::kinds::body_fields::OfBody;
 use crate::subscription::kinds::headers::Headers;
 use crate::subscription::kinds::limits;
 use crate::subscription::kinds::references::KeyOf;
@@ -45,12 +47,12 @@ record! {
         /// Parameters that are added to the query. Their values may have expressions.
         "query" => pub query: Vec<QueryParameter> = Or(Query, Vec::new()),
         /// The body in place of the event: JSON, whose strings may have expressions. A string that is one expression becomes
-        /// its value, of any type.
-        "body" => pub body: Option<Templated<BodyTemplate>> = Optional(Body, "the event"),
+        /// its value, of any type. null sends the event although a Topic states a body.
+        "body" => pub body: Option<Templated<BodyTemplate>> = OfBody(Optional(Body, "the event")),
         /// The body in place of the event: a text with expressions, for bodies that are not JSON.
-        "bodyText" => pub body_text: Option<Templated<TextTemplate>> = Optional(Text("destination.bodyText"), "the event"),
+        "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
         /// The content type of body or bodyText; without it, application/json or text/plain.
-        "contentType" => pub content_type: Option<String> = Optional(CONTENT_TYPE, "that of the body"),
+        "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "that of the body")),
         /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
         /// array of one, other JSON as plainJson says.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
@@ -127,7 +129,12 @@ fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
         }
         (None, None) => Some(()),
         (Some(_), None) | (None, Some(_)) if *method == Method::Get => {
-            at(&["body", "bodyText", "method"]).refuse("a GET has no body: state another method")
+            let message = Message::new("a GET has no body: state another method");
+            let names = ["body", "bodyText", "method"];
+            at(&names).refuse(match elsewhere(fields, names) {
+                Some(stated) => message.help(stated),
+                None => message,
+            })
         }
         (Some(_), None) | (None, Some(_)) => {
             if let (Some(_), Some(at)) = (schema, fields.own("schema")) {
@@ -136,6 +143,15 @@ fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
             Some(())
         }
     }
+}
+
+/// The position of the first of these fields that comes from another document, as a sentence.
+fn elsewhere<const N: usize>(fields: &Fields<'_>, names: [&'static str; N]) -> Option<String> {
+    let mut inherited = names.into_iter().filter(|name| fields.own(name).is_none());
+    inherited.find_map(|name| {
+        let at = fields.of_base(name).filter(Cursor::is_stated)?;
+        Some(format!("its {name} is that at {}", at.location()))
+    })
 }
 
 /// Checks the `auth` of a destination, whichever document states it.
@@ -380,13 +396,13 @@ impl Destination {
     /// The address without credentials and query, and without its path where that is one.
     #[must_use]
     pub fn display(&self) -> String {
-        readable(&shown(&self.url, self.hide_path))
+        self.url.readable(shown(&self.url, self.hide_path))
     }
 
     /// The address without credentials; without path and query where the path is one.
     #[must_use]
     pub fn address(&self) -> String {
-        readable(&addressed(&self.url, self.hide_path))
+        self.url.readable(addressed(&self.url, self.hide_path))
     }
 }
 

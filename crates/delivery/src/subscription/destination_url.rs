@@ -14,8 +14,8 @@ use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::display;
 use crate::subscription::kinds::address::Endpoint;
-use crate::subscription::templates::Templated;
-use crate::template::{PathTemplate, has_tags};
+use crate::subscription::templates::{Problems, Templated};
+use crate::template::{PathTemplate, TemplateError, has_tags};
 
 /// The beginning of an expression in a URL, percent-encoded.
 const BEGIN: &str = "%7B%7B";
@@ -44,9 +44,23 @@ impl FromStr for DestinationUrl {
         if !has_tags(text) {
             return Url::parse(text).map(Self::from).map_err(invalid);
         }
-        let path =
-            Templated::url(text, "destination.url").map_err(|problems| problems.join("; "))?;
+        if text.to_ascii_uppercase().contains(BEGIN) {
+            return Err(format!(
+                "a URL with expressions cannot contain {BEGIN}: it looks like one"
+            ));
+        }
+        let joined = |problems: Problems| {
+            problems.iter().map(TemplateError::problem).collect::<Vec<_>>().join("; ")
+        };
+        let path = Templated::url(text, "destination.url").map_err(joined)?;
         Ok(Self { url: Url::parse(&encoded(text)).map_err(invalid)?, path: Some(path) })
+    }
+}
+
+impl DestinationUrl {
+    /// A shown form of the URL with its expressions as they are written.
+    pub(super) fn readable(&self, shown: String) -> String {
+        if self.path.is_some() { readable(&shown) } else { shown }
     }
 }
 
@@ -88,7 +102,7 @@ impl Kind for EventsUrl {
     }
 
     fn shown(&self, value: &DestinationUrl) -> Json {
-        json!(readable(&display(&value.url)))
+        json!(value.readable(display(&value.url)))
     }
 }
 
@@ -107,7 +121,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// Decodes the expressions of a URL for people.
-pub(super) fn readable(url: &str) -> String {
+fn readable(url: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(url.len()), url);
     while let Some((before, (expression, after))) =
         rest.split_once(BEGIN).and_then(|(before, from)| Some((before, from.split_once(END)?)))
@@ -137,5 +151,15 @@ mod tests {
         assert_eq!(Url::parse(&url).unwrap().as_str(), url);
         assert_eq!(readable(&url), text);
         assert_eq!(readable("https://example.com/%7B%7B"), "https://example.com/%7B%7B");
+    }
+
+    #[test]
+    fn encoded_braces_of_a_url_are_no_expression() {
+        let text = "https://example.com/%7B%7Bevent%2Eid%7D%7D/x";
+        let literal: DestinationUrl = text.parse().unwrap();
+        assert_eq!(literal.readable(literal.to_string()), text);
+        let both = "https://example.com/%7b%7Bevent%7D%7D/{{ event.id }}";
+        let why = both.parse::<DestinationUrl>().unwrap_err();
+        assert!(why.contains("%7B%7B: it looks like one"), "{why}");
     }
 }

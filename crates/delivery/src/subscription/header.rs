@@ -106,7 +106,10 @@ impl Header {
             }
             Value::Template(of) => {
                 let rendered = values.map(|values| of.template.render_header(values)).transpose();
-                let rendered = rendered.map_err(|error| HeaderError::Value(error.to_string()))?;
+                let rendered = rendered.map_err(|error| match is_credential(&self.name) {
+                    true => HeaderError::Value(error.without_expression().to_string()),
+                    false => HeaderError::Value(error.to_string()),
+                })?;
                 return Ok(rendered.map(Into::into));
             }
         };

@@ -6,7 +6,7 @@
 use serde_json::Value as Json;
 
 use crate::subscription::secret::SecretName;
-use crate::template::{BodyTemplate, PathTemplate, TextTemplate};
+use crate::template::{BodyTemplate, PathTemplate, TemplateError, TextTemplate};
 
 /// A compiled template, the text of the file that it was made from, and the secrets that it names.
 #[derive(Debug, Clone)]
@@ -38,18 +38,24 @@ pub struct QueryParameter {
 }
 
 /// The errors of a template, each with its place and its reason.
-pub type Problems = Vec<String>;
+pub type Problems = Vec<TemplateError>;
 
 /// The secrets of these names.
 ///
 /// # Errors
 /// One problem for each invalid name.
-fn secrets<'n>(names: impl Iterator<Item = &'n str>) -> Result<Vec<SecretName>, Problems> {
+fn secrets<'n>(
+    names: impl Iterator<Item = &'n str>,
+    place: &str,
+) -> Result<Vec<SecretName>, Problems> {
     let (mut found, mut problems) = (Vec::new(), Problems::new());
     for name in names {
         match name.parse() {
             Ok(secret) => found.push(secret),
-            Err(problem) => problems.push(problem),
+            Err(reason) => {
+                let place = place.to_owned();
+                problems.push(TemplateError { place, expression: String::new(), reason });
+            }
         }
     }
     if problems.is_empty() { Ok(found) } else { Err(problems) }
@@ -61,9 +67,8 @@ impl Templated<BodyTemplate> {
     /// # Errors
     /// Each string that is not a template.
     pub fn body(value: Json, place: &str) -> Result<Self, Problems> {
-        let template = BodyTemplate::compile(&value, place)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Problems>())?;
-        let secrets = secrets(template.secrets())?;
+        let template = BodyTemplate::compile(&value, place)?;
+        let secrets = secrets(template.secrets(), place)?;
         Ok(Self { template, written: value, secrets })
     }
 }
@@ -74,9 +79,8 @@ impl Templated<TextTemplate> {
     /// # Errors
     /// Why it is not a template.
     pub fn text(text: &str, place: &str) -> Result<Self, Problems> {
-        let template =
-            TextTemplate::compile(text, place).map_err(|error| vec![error.to_string()])?;
-        let secrets = secrets(template.secrets())?;
+        let template = TextTemplate::compile(text, place).map_err(|error| vec![error])?;
+        let secrets = secrets(template.secrets(), place)?;
         Ok(Self { template, written: text.into(), secrets })
     }
 }
@@ -87,9 +91,8 @@ impl Templated<PathTemplate> {
     /// # Errors
     /// Why it is not such a URL.
     pub fn url(text: &str, place: &str) -> Result<Self, Problems> {
-        let template =
-            PathTemplate::compile(text, place).map_err(|error| vec![error.to_string()])?;
-        let secrets = secrets(template.secrets())?;
+        let template = PathTemplate::compile(text, place).map_err(|error| vec![error])?;
+        let secrets = secrets(template.secrets(), place)?;
         Ok(Self { template, written: text.into(), secrets })
     }
 }

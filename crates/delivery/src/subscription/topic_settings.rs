@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use crate::document::kind::{Integer, Whole, Word};
-use crate::document::record::Or;
+use crate::document::record::{Optional, Or};
 use crate::event::Input;
 use crate::event::envelope::Publisher;
 use crate::event::mapping::Mapping;
 use crate::subscription::kinds::limits;
 use crate::subscription::kinds::publishers::Publishers;
+use crate::subscription::kinds::samples::Sample;
 
 /// The default of `max_replies`.
 pub const REPLIES_MAX: u32 = 64;
@@ -26,12 +29,23 @@ record! {
         "from" => pub from: Vec<Publisher> = Or(Publishers, Vec::new()),
         /// Which fields of custom events are their id, type, subject; for what is converted from them.
         "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::KIND, Mapping::default()),
+        /// An event as publishers send it: JSON, or a text. check renders templates with it, and try sends it.
+        "sample" => pub sample: Option<Json> = Optional(Sample, "none"),
     }
 }
 
 impl Default for TopicSettings {
     fn default() -> Self {
         let (input, mapping, from) = (Input::Auto, Arc::default(), Vec::new());
-        Self { input, max_replies: REPLIES_MAX, from, mapping }
+        Self { input, max_replies: REPLIES_MAX, from, mapping, sample: None }
+    }
+}
+
+impl TopicSettings {
+    /// The text of the sample, as a publisher sends it.
+    #[must_use]
+    pub fn sample_text(&self) -> Option<String> {
+        let sample = self.sample.as_ref()?;
+        Some(sample.as_str().map_or_else(|| sample.to_string(), str::to_owned))
     }
 }

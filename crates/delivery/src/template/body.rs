@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::budget::{Bounded, Budget, WRITTEN};
+use super::budget::{Bounded, WRITTEN};
 use super::error::TemplateError;
 use super::evaluate::{render, render_json};
 use super::expression::Variable;
@@ -54,16 +54,7 @@ impl BodyTemplate {
     /// # Errors
     /// The first string that cannot be rendered.
     pub fn render(&self, values: &Values) -> Result<Vec<u8>, TemplateError> {
-        self.render_within(values, &Budget::new())
-    }
-
-    /// Renders the body with the fuel of one budget.
-    pub(super) fn render_within(
-        &self,
-        values: &Values,
-        budget: &Budget,
-    ) -> Result<Vec<u8>, TemplateError> {
-        let mut out = Bounded::new(RENDERED_MAX_BYTES, WRITTEN, budget);
+        let mut out = Bounded::new(RENDERED_MAX_BYTES, WRITTEN, values.budget());
         for part in &*self.parts {
             match part {
                 // A body template is shorter than the longest body, so only an expression can have filled the output.
@@ -200,7 +191,7 @@ impl Compiling {
 }
 
 /// The place of a member: `body.text`, or `body["other name"]`.
-fn member(place: &str, name: &str) -> String {
+pub(crate) fn member(place: &str, name: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     if !name.is_empty() && name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! The fuel of one rendering, and texts that are built within it.
+//! The fuel of one request, and texts that are built within it.
 //!
 //! Separate because everything that grows grows here: a byte is paid for before it is appended. Evaluation never allocates
 //! in another way, except for lists, whose items are paid for as steps.
@@ -21,13 +21,13 @@ pub(super) const WRITTEN: u64 = 2;
 /// A byte of a text that an expression builds.
 pub(super) const BUILT: u64 = 4;
 
-/// The fuel that is left; shared by all parts of one rendering.
+/// The fuel that is left; shared by all templates of one request.
 pub(super) struct Budget {
     remaining: Cell<u64>,
 }
 
 impl Budget {
-    /// The fuel of one rendering.
+    /// The fuel of one request.
     pub(super) fn new() -> Self {
         Self { remaining: Cell::new(FUEL_MAX) }
     }

@@ -7,7 +7,7 @@ const QUOTED_MAX_CHARACTERS: usize = 120;
 
 /// A template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{place}: {}{reason}", shown(expression))]
+#[error("{place}: {}", self.problem())]
 pub struct TemplateError {
     /// The field that holds the template, such as `spec.destination.body.attachments[0].text`.
     pub place: String,
@@ -21,6 +21,18 @@ impl TemplateError {
     /// An error of a part of a template.
     pub(super) fn new(place: &str, expression: &str, reason: impl Into<String>) -> Self {
         Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
+    }
+
+    /// The expression and the reason, for a message that names the place in another way.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("{}{}", shown(&self.expression), self.reason)
+    }
+
+    /// Removes the text of the template. It may hold a credential.
+    #[must_use]
+    pub fn without_expression(self) -> Self {
+        Self { expression: String::new(), ..self }
     }
 }
 

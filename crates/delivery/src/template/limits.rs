@@ -31,6 +31,6 @@ pub const HEADER_MAX_BYTES: usize = 4 * 1024;
 pub const QUERY_VALUE_MAX_BYTES: usize = 4 * 1024;
 /// The longest rendered URL of a path template.
 pub const URL_MAX_BYTES: usize = 8 * 1024;
-/// The work that one rendering may do. A step of evaluation costs 64, a byte that is read 1, and a byte of output 2. A byte of
+/// The work that all templates of one request may do. A step of evaluation costs 64, a byte that is read 1, and a byte of output 2. A byte of
 /// a text that an expression builds costs 4. So at most 131,072 steps are done, and at most 2 MiB are built besides the output.
 pub const FUEL_MAX: u64 = 8 * 1024 * 1024;

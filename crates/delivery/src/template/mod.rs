@@ -36,6 +36,7 @@ mod value;
 mod values;
 
 pub use body::BodyTemplate;
+pub(crate) use body::member;
 pub use error::TemplateError;
 pub use path::PathTemplate;
 pub use syntax::has_tags;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::budget::{Bounded, Budget, WRITTEN};
+use super::budget::{Bounded, WRITTEN};
 use super::error::{Fault, TemplateError};
 use super::evaluate::render;
 use super::expression::{Node, Variable};
@@ -30,8 +30,7 @@ impl PathTemplate {
     /// An expression is not in the path, or is not valid; or the text is not a URL.
     pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
         // The text of a URL is in no error: it may hold credentials.
-        let program = Program::compile(url, place)
-            .map_err(|error| TemplateError { expression: String::new(), ..error })?;
+        let program = Program::compile(url, place).map_err(TemplateError::without_expression)?;
         let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
         let is_plain = |sign: &str| url.matches(sign).count() == outputs;
         if !is_plain("{{") || !is_plain("}}") || url.contains("{#") {
@@ -52,8 +51,7 @@ impl PathTemplate {
     /// An expression cannot be rendered, or its value would change the path: it is empty, or the segment would be `.` or
     /// `..`.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
-        let budget = Budget::new();
-        let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, &budget);
+        let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {
             if !error.expression.starts_with("{{") {
                 error.expression.clear();

@@ -6,7 +6,7 @@ use super::limits::RENDERED_MAX_BYTES;
 use super::value::Value;
 use super::values::Values;
 
-/// The values of a request and the fuel of a rendering.
+/// The values of a request and their fuel.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'v> {
     /// The values of names.

@@ -32,7 +32,7 @@ impl TextTemplate {
     /// # Errors
     /// The first part that cannot be rendered.
     pub fn render_text(&self, values: &Values) -> Result<String, TemplateError> {
-        self.render_within(values, Encoding::Text, &Budget::new())
+        self.render(values, Encoding::Text)
     }
 
     /// Renders a header value, without white space around it. Characters other than ASCII are percent-encoded, as in all
@@ -41,9 +41,8 @@ impl TextTemplate {
     /// # Errors
     /// A part cannot be rendered, or the value has a control character or is too long.
     pub fn render_header(&self, values: &Values) -> Result<String, TemplateError> {
-        let budget = Budget::new();
-        let rendered = self.render_within(values, Encoding::Header, &budget)?;
-        header_value(&rendered, &budget).map_err(|fault| self.error(fault))
+        let rendered = self.render(values, Encoding::Header)?;
+        header_value(&rendered, values.budget()).map_err(|fault| self.error(fault))
     }
 
     /// Renders a query value, encoded as in a form: a space is `+`, and `&` is `%26`.
@@ -51,22 +50,16 @@ impl TextTemplate {
     /// # Errors
     /// The first part that cannot be rendered.
     pub fn render_query_value(&self, values: &Values) -> Result<String, TemplateError> {
-        self.render_within(values, Encoding::Query, &Budget::new())
+        self.render(values, Encoding::Query)
     }
 
-    /// Renders the template with the fuel of one budget.
-    pub(super) fn render_within(
-        &self,
-        values: &Values,
-        encoding: Encoding,
-        budget: &Budget,
-    ) -> Result<String, TemplateError> {
+    fn render(&self, values: &Values, encoding: Encoding) -> Result<String, TemplateError> {
         let max_bytes = match encoding {
             Encoding::Text | Encoding::JsonString | Encoding::Path => RENDERED_MAX_BYTES,
             Encoding::Header => HEADER_MAX_BYTES,
             Encoding::Query => QUERY_VALUE_MAX_BYTES,
         };
-        let mut out = Bounded::new(max_bytes, WRITTEN, budget);
+        let mut out = Bounded::new(max_bytes, WRITTEN, values.budget());
         render(&self.program, values, encoding, &mut out)?;
         Ok(out.finish())
     }

@@ -105,18 +105,10 @@ impl<'v> Value<'v> {
 
     /// The text, if it is one.
     pub(super) fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Built(text) => Some(text),
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Elements(_)
-            | Self::Members(_)
-            | Self::List(_)
-            | Self::Object(_) => None,
+        if let Self::Built(text) = self {
+            return Some(text);
         }
+        if let Self::Text(text) = self { Some(text) } else { None }
     }
 
     /// The number, if it is one.
@@ -143,99 +135,61 @@ impl<'v> Value<'v> {
             Self::Undefined | Self::Null => false,
             Self::Boolean(value) => *value,
             Self::Number(number) => number.as_float() != 0.0,
-            Self::Text(text) => !text.is_empty(),
-            Self::Built(text) => !text.is_empty(),
-            Self::Elements(elements) => !elements.is_empty(),
-            Self::Members(members) => !members.is_empty(),
-            Self::List(items) => !items.is_empty(),
-            Self::Object(members) => !members.is_empty(),
+            Self::Text(_) | Self::Built(_) => self.as_text() != Some(""),
+            Self::Elements(_) | Self::List(_) => self.list_length() != Some(0),
+            Self::Members(_) | Self::Object(_) => self.member_count() != Some(0),
         }
     }
 
     /// The number of items of a list.
     pub(super) fn list_length(&self) -> Option<usize> {
-        match self {
-            Self::Elements(elements) => Some(elements.len()),
-            Self::List(items) => Some(items.len()),
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Text(_)
-            | Self::Built(_)
-            | Self::Members(_)
-            | Self::Object(_) => None,
+        if let Self::Elements(elements) = self {
+            return Some(elements.len());
         }
+        if let Self::List(items) = self { Some(items.len()) } else { None }
     }
 
     /// The item of a list.
     pub(super) fn item(&self, index: usize) -> Self {
-        match self {
-            Self::Elements(elements) => elements.get(index).map_or(Self::Undefined, Self::of),
-            Self::List(items) => items.get(index).cloned().unwrap_or(Self::Undefined),
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Text(_)
-            | Self::Built(_)
-            | Self::Members(_)
-            | Self::Object(_) => Self::Undefined,
-        }
+        let item = if let Self::Elements(elements) = self {
+            elements.get(index).map(Self::of)
+        } else if let Self::List(items) = self {
+            items.get(index).cloned()
+        } else {
+            None
+        };
+        item.unwrap_or(Self::Undefined)
     }
 
     /// The members of an object, in the order in which they are written.
     pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
-        match self {
-            Self::Members(members) => {
-                Some(members.iter().map(|(name, value)| (name.as_str(), Self::of(value))).collect())
-            }
-            Self::Object(members) => Some(members.to_vec()),
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Text(_)
-            | Self::Built(_)
-            | Self::Elements(_)
-            | Self::List(_) => None,
+        if let Self::Members(members) = self {
+            let member = |(name, value): (&'v String, &'v Json)| (name.as_str(), Self::of(value));
+            return Some(members.iter().map(member).collect());
         }
+        if let Self::Object(members) = self { Some(members.to_vec()) } else { None }
     }
 
     /// The number of members of an object.
     pub(super) fn member_count(&self) -> Option<usize> {
-        match self {
-            Self::Members(members) => Some(members.len()),
-            Self::Object(members) => Some(members.len()),
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Text(_)
-            | Self::Built(_)
-            | Self::Elements(_)
-            | Self::List(_) => None,
+        if let Self::Members(members) = self {
+            return Some(members.len());
         }
+        if let Self::Object(members) = self { Some(members.len()) } else { None }
     }
 
     /// The member of an object; nothing for other values.
     pub(super) fn member(&self, name: &str) -> Self {
-        match self {
-            Self::Members(members) => members.get(name).map_or(Self::Undefined, Self::of),
-            Self::Object(members) => {
-                // As in JSON, the last of several members with one name counts.
-                let found = members.iter().rev().find(|(member, _)| *member == name);
-                found.map_or(Self::Undefined, |(_, value)| value.clone())
-            }
-            Self::Undefined
-            | Self::Null
-            | Self::Boolean(_)
-            | Self::Number(_)
-            | Self::Text(_)
-            | Self::Built(_)
-            | Self::Elements(_)
-            | Self::List(_) => Self::Undefined,
-        }
+        let value = if let Self::Members(members) = self {
+            members.get(name).map(Self::of)
+        } else if let Self::Object(members) = self {
+            // As in JSON, the last of several members with one name counts.
+            let found = members.iter().rev().find(|(member, _)| *member == name);
+            found.map(|(_, value)| value.clone())
+        } else {
+            None
+        };
+        value.unwrap_or(Self::Undefined)
     }
 
     /// Appends the value as JSON.
@@ -249,8 +203,9 @@ impl<'v> Value<'v> {
             Self::Undefined | Self::Null => out.push("null"),
             Self::Boolean(value) => out.push(if *value { "true" } else { "false" }),
             Self::Number(number) => out.push(&number.written()),
-            Self::Text(text) => push_json_string(text, out),
-            Self::Built(text) => push_json_string(text, out),
+            Self::Text(_) | Self::Built(_) => {
+                push_json_string(self.as_text().unwrap_or_default(), out)
+            }
             Self::Elements(_) | Self::List(_) => {
                 out.push("[")?;
                 for index in 0..self.list_length().unwrap_or_default() {

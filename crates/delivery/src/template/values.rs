@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use super::budget::Budget;
 use super::expression::Variable;
 use super::value::Value;
 use crate::time::moment::rfc3339;
@@ -30,13 +31,15 @@ pub struct Attempt<'a> {
     pub time_ms: u64,
 }
 
-/// The values that the expressions of one request read. Events are `CloudEvents` in JSON.
+/// The values that the expressions of one request read, and the fuel that all its templates share. Events are `CloudEvents`
+/// in JSON.
 pub struct Values {
     events: Json,
     is_batch: bool,
     subscription: Json,
     attempt: Json,
     secrets: BTreeMap<String, String>,
+    budget: Budget,
 }
 
 impl Values {
@@ -58,6 +61,7 @@ impl Values {
             subscription: json!({ "namespace": namespace, "topic": topic, "name": name }),
             attempt: json!({ "number": number, "deliveryid": delivery_id, "time": rfc3339(time_ms) }),
             secrets: BTreeMap::new(),
+            budget: Budget::new(),
         }
     }
 
@@ -66,6 +70,11 @@ impl Values {
     pub fn with_secrets(mut self, secrets: BTreeMap<String, String>) -> Self {
         self.secrets = secrets;
         self
+    }
+
+    /// The fuel that is left for the request.
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// The value of a name.

@@ -141,7 +141,9 @@ fn is_rfc3339(text: &str) -> bool {
     let digits = rest.strip_prefix(b".").unwrap_or_default();
     let digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let zone = if digits == 0 { rest } else { &rest[1 + digits..] };
-    let is_offset = is_like(zone, b"+00:00") || is_like(zone, b"-00:00");
+    let is_offset = (is_like(zone, b"+00:00") || is_like(zone, b"-00:00"))
+        && zone.get(1..3) <= Some(b"23")
+        && zone.get(4..) <= Some(b"59");
     is_like(begin, DATE_AND_TIME) && (zone == b"Z" || is_offset)
 }
 
@@ -177,6 +179,7 @@ mod tests {
             ("2021-05-14T23:50:00+02", Some("2021-05-14T23:50:00+02:00")),
             ("2021-05-14T23:50:00-0130", Some("2021-05-14T23:50:00-01:30")),
             ("2021-05-14T23:50:00+02:00:30", None),
+            ("2021-05-14T23:50:00+24:00", None),
             ("-000001-05-14T23:50:00Z", None),
             ("yesterday", None),
         ] {
@@ -204,6 +207,10 @@ mod tests {
             ("1969-12-31T23:59:59Z", Some(0)),
             ("0001-01-01T00:00:00z", Some(0)),
             ("9999-12-31T23:59:59Z", Some(u64::MAX)),
+            ("2026-11-21T07:02:00.123+23:59", Some(1_795_158_180_123)),
+            ("2026-11-20T07:03:00+24:00", None),
+            ("2026-11-20T07:03:00-24:00", None),
+            ("2026-11-20T07:03:00+01:60", None),
             ("2026-11-20T07:03Z", None),
             ("2026-11-20 07:03:00Z", None),
             ("2026-11-20T07:03:00", None),

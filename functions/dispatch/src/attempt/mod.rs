@@ -11,7 +11,7 @@ use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late, SendHttp as _};
-use delivery::request::{self, AttemptContext, Request};
+use delivery::request::{self, AttemptContext, RenderedCredentials, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
@@ -54,6 +54,8 @@ pub(crate) struct AttemptResult<'a> {
     deliveries: Vec<&'a Delivery>,
     /// The secrets of the last request.
     keyring: Keyring,
+    /// The credentials that templates rendered for the first request. The second one differs in its token only.
+    rendered: RenderedCredentials,
 }
 
 impl<P: DispatchPorts> Attempts<P> {
@@ -89,16 +91,21 @@ impl<P: DispatchPorts> Attempts<P> {
             attempt.deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
         }
         let (exchange, late) = self.exchange_once(&attempt, &request, of).await?;
+        let destination = &attempt.passage.subscription.destination;
+        let rendered = request.as_ref().map(|of| RenderedCredentials::of(destination, of));
+        let rendered = rendered.unwrap_or_default();
         match attempt.keyring {
             // Boxed: it is rare, and would enlarge the future of every attempt.
             Ok(ref keyring) if keyring.token().is_some() => {
-                self.exchange_again(attempt, exchange, late, of).boxed().await
+                let again = self.exchange_again(attempt, exchange, late, of).boxed().await?;
+                Some(AttemptResult { rendered, ..again })
             }
             keyring => Some(AttemptResult {
                 exchange,
                 late,
                 deliveries: attempt.deliveries,
                 keyring: keyring.unwrap_or_default(),
+                rendered,
             }),
         }
     }
@@ -132,7 +139,8 @@ impl<P: DispatchPorts> Attempts<P> {
             Err(_) if now_ms >= until_ms => (exchange, late, keyring),
             Err(problem) => (problem.exchange(now_ms), None, keyring),
         };
-        Some(AttemptResult { exchange, late, deliveries: attempt.deliveries, keyring })
+        let rendered = RenderedCredentials::default();
+        Some(AttemptResult { exchange, late, deliveries: attempt.deliveries, keyring, rendered })
     }
 
     async fn exchange_once(
@@ -165,8 +173,8 @@ impl AttemptResult<'_> {
     /// The exchange and the late response, if one may come. The secrets of the request are hidden in both, because their values
     /// are dropped here.
     pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
-        let Self { exchange, late, deliveries, keyring } = self;
-        let sent = || SentCredentials::of(subscription, &deliveries, &keyring);
+        let Self { exchange, late, deliveries, keyring, rendered } = self;
+        let sent = || SentCredentials::of(subscription, &deliveries, &keyring, &rendered);
         let late = match (late, &subscription.reply) {
             // A late response is kept only if the subscription accepts replies.
             (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),

@@ -34,6 +34,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::Keyring;
+use delivery::subscription::topic_settings::TopicSettings;
 use dialects::Severity;
 
 use self::curl::CurlCommand;
@@ -61,7 +62,7 @@ pub(crate) struct Arguments {
     /// request
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
-    /// A new sample event, in a form that the topic takes: the default
+    /// The sample of the topic, or a new one in a form that the topic takes: the default
     #[arg(long)]
     sample: bool,
     /// Send nothing, and print the request as a curl command. It has no credential: secrets are variables of the
@@ -114,10 +115,12 @@ fn deliveries(
     now_ms: u64,
 ) -> anyhow::Result<Vec<Delivery>> {
     let topic = &subscription.name.topic;
-    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
-    let (file, text) = match event {
-        Some(file) => (file, text_of(file)?),
-        None => ("the sample", sample_for(subscription, input)?),
+    let settings = catalogue.topic(topic).map(|topic| &topic.settings);
+    let input = settings.map_or(Input::Auto, |settings| settings.input);
+    let (file, text) = match (event, settings.and_then(TopicSettings::sample_text)) {
+        (Some(file), _) => (file, text_of(file)?),
+        (None, Some(sample)) => ("the sample", sample),
+        (None, None) => ("the sample", sample_for(subscription, input)?),
     };
     let documents = match input {
         // Any text is one event.

@@ -91,7 +91,10 @@ impl Exchange {
     /// the headers about it.
     #[must_use]
     pub fn redact(mut self, credentials: &Credentials, body_max_bytes: usize) -> Self {
-        self.detail = self.detail.map(|detail| credentials.hide_in_text(detail));
+        // The reason why a request could not be made holds no secret. Short credentials would mask words of it.
+        if self.result != TransportResult::Unsendable {
+            self.detail = self.detail.map(|detail| credentials.hide_in_text(detail));
+        }
         if let TransportResult::Answered { body, .. } = &mut self.result {
             let is_whole = self.content.as_ref().is_none_or(|content| content.whole);
             let is_cut = !is_whole || body.len() > body_max_bytes;

@@ -120,6 +120,16 @@ impl Credentials {
         self.add_header(value);
     }
 
+    /// Adds the parameters that are credentials by their names, of an address that was made for an event; and its path, if that is
+    /// one. With them the set is of one request.
+    pub fn add_url_of_event(&mut self, url: &Url, is_path_hidden: bool) {
+        self.is_single_use = true;
+        self.add_query(url, is_credential_parameter);
+        if is_path_hidden {
+            self.add_path(url);
+        }
+    }
+
     /// Adds a value.
     pub fn add(&mut self, value: &[u8]) {
         if value.is_empty() || self.values.iter().any(|known| known == value) {

@@ -10,9 +10,10 @@ use crate::document::kind::{DEFINITION, Flag, Kind, Parsed};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::Shown;
 use crate::event::path::{PATH_RULE, Path};
+use crate::subscription::credentials::is_credential;
 use crate::subscription::header::{HEADERS_MAX, Header, Value, check_value, is_name};
 use crate::subscription::kinds::secrets::SECRET;
-use crate::subscription::kinds::templates::or_report;
+use crate::subscription::kinds::templates::{or_report, without_expressions};
 use crate::subscription::templates::Templated;
 use crate::template::has_tags;
 use crate::template::limits::TEMPLATE_MAX_BYTES;
@@ -250,8 +251,12 @@ fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
             let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
             // A hidden value is a credential, and no error quotes it.
             if let Some(text) = at.peek_text().filter(|text| !is_hidden && has_tags(text)) {
-                let compiled = Templated::text(text, &format!("destination.headers.{name}"));
-                return or_report(&at, compiled).map(Value::Template);
+                let place = format!("destination.headers.{name}");
+                let mut compiled = Templated::text(text, &place);
+                if is_credential(name) {
+                    compiled = compiled.map_err(without_expressions);
+                }
+                return or_report(&at, &place, compiled).map(Value::Template);
             }
             let value = value(&at);
             value.map(if is_hidden { Value::Concealed } else { Value::Static })

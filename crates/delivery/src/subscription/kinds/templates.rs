@@ -9,16 +9,46 @@ use crate::subscription::credentials::is_credential_parameter;
 use crate::subscription::header::{check_value, is_name};
 use crate::subscription::templates::{Problems, QueryParameter, Templated};
 use crate::template::limits::TEMPLATE_MAX_BYTES;
-use crate::template::{BodyTemplate, TextTemplate, has_tags};
+use crate::template::{BodyTemplate, TemplateError, TextTemplate, has_tags, member};
 
+/// The name of a body in errors.
+const BODY: &str = "destination.body";
 /// The most parameters that are added to a query.
 const PARAMETERS_MAX: usize = 50;
 /// The longest name of a parameter.
 const PARAMETER_NAME_MAX_BYTES: usize = 256;
 
-/// The template, or its problems as findings.
-pub fn or_report<T>(at: &Cursor<'_>, compiled: Result<T, Problems>) -> Option<T> {
-    compiled.map_err(|problems| problems.into_iter().for_each(|problem| at.error(problem))).ok()
+/// The template of the field at the cursor, whose errors call it `place`; or its problems as findings, each at its own place.
+pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>) -> Option<T> {
+    let report = |problem: TemplateError| {
+        let within = problem.place.strip_prefix(place).unwrap_or_default();
+        match inner(at, within) {
+            Some(inner) => inner.error(problem.problem()),
+            None => at.error(format!("in {within}: {}", problem.problem())),
+        }
+    };
+    compiled.map_err(|problems| problems.into_iter().for_each(report)).ok()
+}
+
+/// The value at a place within a body, such as `.blocks[0].text`; `None` if its name is too long for an error.
+fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
+    if within.is_empty() {
+        return Some(at.clone());
+    }
+    let entries = at.peek_entries().into_iter().map(|of| (member("", of.name), of.value));
+    let elements = at.peek_list().into_iter().enumerate();
+    let elements = elements.map(|(index, of)| (format!("[{index}]"), of));
+    let mut parts = entries.chain(elements);
+    parts.find_map(|(place, of)| {
+        let rest = within.strip_prefix(&place)?;
+        let is_part = rest.is_empty() || rest.starts_with(['.', '[']);
+        is_part.then(|| inner(&of, rest)).flatten()
+    })
+}
+
+/// Problems without the text of the template, which may hold a credential.
+pub(super) fn without_expressions(problems: Problems) -> Problems {
+    problems.into_iter().map(TemplateError::without_expression).collect()
 }
 
 /// A JSON value whose strings are templates.
@@ -29,7 +59,7 @@ impl Kind for Body {
 
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
         check_numbers(at.node(), at)?;
-        or_report(at, Templated::body(at.json(), "destination.body"))
+        or_report(at, BODY, Templated::body(at.json(), BODY))
     }
 
     fn write(&self, value: &Self::Value) -> Json {
@@ -63,7 +93,7 @@ impl Kind for Text {
     type Value = Templated<TextTemplate>;
 
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
-        or_report(at, Templated::text(at.text()?, self.0))
+        or_report(at, self.0, Templated::text(at.text()?, self.0))
     }
 
     fn write(&self, value: &Self::Value) -> Json {
@@ -111,8 +141,13 @@ impl Kind for Query {
             }
             let text = entry.value.scalar()?;
             let place = format!("destination.query.{}", entry.name);
-            let value = or_report(&entry.value, Templated::text(&text, &place))?;
-            if is_credential_parameter(entry.name) && !has_tags(&text) {
+            let is_credential = is_credential_parameter(entry.name);
+            let mut compiled = Templated::text(&text, &place);
+            if is_credential {
+                compiled = compiled.map_err(without_expressions);
+            }
+            let value = or_report(&entry.value, &place, compiled)?;
+            if is_credential && !has_tags(&text) {
                 let message = "a credential is not stated in clear text: {{ secret('env:NAME') }}, for example";
                 return entry.value.refuse(message);
             }

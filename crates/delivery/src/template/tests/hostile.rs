@@ -3,10 +3,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::budget::Budget;
 use super::super::limits::{FUEL_MAX, RENDERED_MAX_BYTES};
-use super::super::output::Encoding;
-use super::super::{Attempt, BodyTemplate, Origin, TextTemplate, Values};
+use super::super::{Attempt, BodyTemplate, Origin, PathTemplate, TextTemplate, Values};
 
 const WORK: &str = "it does too much work; use smaller values, fewer loops or fewer expressions";
 const LONG: &str = "the result is longer than 1048576 bytes";
@@ -23,9 +21,10 @@ fn measured(template: &str, values: &Values) -> (Result<usize, String>, u64) {
         Ok(compiled) => compiled,
         Err(error) => return (Err(error.reason), 0),
     };
-    let budget = Budget::new();
-    let rendered = compiled.render_within(values, Encoding::Text, &budget);
-    (rendered.map(|text| text.len()).map_err(|error| error.reason), budget.spent())
+    let before = values.budget().spent();
+    let rendered = compiled.render_text(values);
+    let spent = values.budget().spent() - before;
+    (rendered.map(|text| text.len()).map_err(|error| error.reason), spent)
 }
 
 fn nested(count: usize, body: &str) -> String {
@@ -43,7 +42,6 @@ fn work_is_bounded_by_fuel_and_output() {
         "big": big, "same": big, "list": vec![0; 1_000], "long": vec![1; 250_000], "alike": vec![1; 250_000],
         "controls": "\u{1}".repeat(170_000),
     });
-    let values = values(data);
     let doubled = |times: usize| {
         let mut expression = "event.data.big".to_owned();
         for _ in 0..times {
@@ -84,7 +82,7 @@ fn work_is_bounded_by_fuel_and_output() {
         ("{{ event.data.controls }}{{ event.data.controls | tojson }}".to_owned(), LONG),
         ("{{ event.data.long }}{{ event.data.alike }}".to_owned(), WORK),
     ] {
-        let (result, spent) = measured(&template, &values);
+        let (result, spent) = measured(&template, &values(data.clone()));
         assert_eq!(result, Err(reason.to_owned()), "{}", &template[..template.len().min(90)]);
         assert!(spent <= FUEL_MAX);
     }
@@ -185,7 +183,6 @@ fn a_deep_event_is_an_error_and_a_legal_one_is_not() {
 #[test]
 fn a_large_event_that_is_passed_on_is_within_the_limits() {
     let numbers = json!({ "list": vec![1; 100_000], "text": "x".repeat(800_000) });
-    let values = values(numbers);
     for template in [
         "{{ event }}",
         "{{ event.data.text }}",
@@ -193,14 +190,29 @@ fn a_large_event_that_is_passed_on_is_within_the_limits() {
         "{{ event.data.list }}",
     ] {
         let compiled = BodyTemplate::compile(&json!({ "a": template }), "body").unwrap();
-        let budget = Budget::new();
-        let rendered = compiled.render_within(&values, &budget).unwrap();
+        let values = values(numbers.clone());
+        let rendered = compiled.render(&values).unwrap();
         assert!(
             rendered.len() < RENDERED_MAX_BYTES,
             "{template}: {} of {FUEL_MAX}",
-            budget.spent()
+            values.budget().spent()
         );
     }
+}
+
+#[test]
+fn all_templates_of_a_request_share_its_fuel() {
+    let values = values(json!({ "list": vec![1; 1_000] }));
+    let long = TextTemplate::compile(&nested(1, ""), "query.q").unwrap();
+    let rendered = (0..400).map(|_| long.render_query_value(&values));
+    let rendered = rendered.take_while(Result::is_ok).count();
+    assert!((10..100).contains(&rendered), "{rendered}");
+    let short = TextTemplate::compile("{{ 1 }}", "headers.h").unwrap();
+    assert_eq!(short.render_header(&values).unwrap_err().reason, WORK);
+    let body = BodyTemplate::compile(&json!("{{ 1 }}"), "body").unwrap();
+    assert_eq!(body.render(&values).unwrap_err().reason, WORK);
+    let path = PathTemplate::compile("https://a.example/{{ 1 }}", "url").unwrap();
+    assert_eq!(path.render(&values).unwrap_err().reason, WORK);
 }
 
 #[test]

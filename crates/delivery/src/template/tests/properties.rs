@@ -1,8 +1,47 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
+use super::super::limits::RENDERED_MAX_BYTES;
 use super::super::{BodyTemplate, PathTemplate};
 use super::{order, text, values};
+
+/// Templates of every construct, for events of any shape.
+const TEMPLATES: &[&str] = &[
+    "{{ event.data }}",
+    "{{ event }}",
+    "{{ event.data.a | default('x') }}",
+    "{{ event.data | tojson }}",
+    "{{ event.data | default(1) | upper | base64 }}",
+    "{{ event.data[0] | default(none) }}",
+    "{{ event.data | length }}",
+    "{% for of in event.data %}{{ of }}{% else %}none{% endfor %}",
+    "{% if event.data %}{{ event.data }}{% endif %}",
+    "{{ event.data ~ event.data }}",
+    "{{ event.data + 1 }}",
+    "{{ event.data | urlencode }}",
+    "{{ event.data | join('\"') }}",
+    "{{ event.data | replace('a', '\"') }}",
+    "{{ event.data | date('%Y') }}",
+    "{{ event.data == event.data }}",
+];
+
+/// JSON of any shape with hostile names and texts.
+fn arbitrary_json() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        any::<f64>().prop_map(Json::from),
+        hostile_text().prop_map(Json::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::from),
+            prop::collection::btree_map(hostile_text(), inner, 0..6)
+                .prop_map(|of| Json::Object(of.into_iter().collect())),
+        ]
+    })
+}
 
 /// Strings that are near those that break something.
 fn hostile_text() -> impl Strategy<Value = String> {
@@ -80,6 +119,24 @@ proptest! {
         let expected: Vec<(String, String)> =
             if value.is_empty() { Vec::new() } else { vec![(value, String::new())] };
         prop_assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn any_template_makes_valid_json_of_any_event_or_an_error(
+        event in arbitrary_json(),
+        parts in prop::collection::vec(prop::sample::select(TEMPLATES).prop_map(str::to_owned), 1..6),
+        between in hostile_text(),
+    ) {
+        let template = parts.join(&between);
+        let body = json!({ "a": template, &between: [template, between] });
+        if let Ok(compiled) = BodyTemplate::compile(&body, "body")
+            && let Ok(rendered) = compiled.render(&values(event))
+        {
+            prop_assert!(rendered.len() <= RENDERED_MAX_BYTES);
+            let rendered: Json = serde_json::from_slice(&rendered).unwrap();
+            let names = |of: &Json| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            prop_assert_eq!(names(&rendered), names(&body));
+        }
     }
 
     #[test]

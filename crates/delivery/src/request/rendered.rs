@@ -1,0 +1,43 @@
+//! The parts of a request that templates made of an event and that are credentials by their place.
+//!
+//! Separate from the request, which is gone when its answer arrives: an answer may repeat them.
+
+use url::Url;
+
+use super::Request;
+use crate::subscription::Destination;
+use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::header::Value;
+
+/// Credentials that templates rendered. There is no `Debug`: the values are secrets.
+#[derive(Clone, Default)]
+pub struct RenderedCredentials {
+    headers: Vec<String>,
+    url: Option<Url>,
+    is_path_hidden: bool,
+}
+
+impl RenderedCredentials {
+    /// Finds the values of headers and parameters with the name of a credential, and a hidden path.
+    #[must_use]
+    pub fn of(destination: &Destination, request: &Request) -> Self {
+        let rendered = destination.headers.iter().filter(|header| {
+            matches!(header.value, Value::Template(_)) && is_credential(&header.name)
+        });
+        let sent = rendered.flat_map(|header| {
+            let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case(&header.name);
+            request.headers.iter().filter(named).map(|(_, value)| value.clone())
+        });
+        let is_path_hidden = destination.hide_path && destination.url.path.is_some();
+        let has_url =
+            is_path_hidden || destination.query.iter().any(|of| is_credential_parameter(&of.name));
+        let url = has_url.then(|| request.url.clone());
+        Self { headers: sent.collect(), url, is_path_hidden }
+    }
+
+    /// Adds them to what is hidden in the answer.
+    pub(crate) fn add_to(&self, credentials: &mut Credentials) {
+        self.headers.iter().for_each(|value| credentials.add_header_of_event(value));
+        self.url.iter().for_each(|url| credentials.add_url_of_event(url, self.is_path_hidden));
+    }
+}
