@@ -71,7 +71,7 @@ pub(crate) struct SubscriptionReport {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestReport {
-    /// What would be sent. Headers that need a secret are left out.
+    /// The request that would be sent. Headers that need a secret are left out.
     Rendered(RenderedRequest),
     /// The delivery would become a dead letter.
     Failed { problem: String },
@@ -84,7 +84,7 @@ pub(crate) struct RenderedRequest {
     url: String,
     headers: Vec<NamedValue>,
     body: String,
-    /// The same as people read it.
+    /// The text of the request for people.
     #[serde(skip)]
     pub(crate) text: String,
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use delivery::event::Element;
-use delivery::explain::event_matches;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::NameRange;
 use delivery::subscription::topic_settings::TopicSettings;
 
 use crate::event_report::elements;
@@ -39,9 +39,11 @@ pub(crate) fn unrendered(
             Some((TEMPLATES, refused(message, "correct spec.sample of the Topic")))
         }
         Element::Event(event) => {
-            let matches = event_matches(catalogue, &name.topic, event, now_ms);
-            let gets_it = matches.iter().any(|of| of.matches && of.subscription.name == *name);
-            let problem = rendered_request(subscription, event).filter(|_| gets_it)?.err()?;
+            // The names from this one to the next possible one: the filters of others are not compared.
+            let own =
+                NameRange { from: name.name.clone(), before: Some(format!("{}\0", name.name)) };
+            catalogue.matching(&name.topic, &own, event, now_ms).next()?;
+            let problem = rendered_request(subscription, event)?.err()?;
             let message = format!("{name}: the sample of its topic cannot be sent: {problem}");
             let field = field_of(&problem);
             Some((field, refused(message, "correct the template, or spec.sample of the Topic")))

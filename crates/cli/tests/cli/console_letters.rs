@@ -241,6 +241,7 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
         ("/jobs/none", 404, "there is no job none"),
         ("/jobs/a%20b", 404, "is not a valid job name"),
         ("/letters/%ff", 400, "Nothing can be shown"),
+        ("/subscriptions/shop/orders/crm", 404, "No subscriptions are known here"),
         ("/elsewhere", 404, "No such page"),
     ] {
         let (code, page) = server.status_and_text(path).await;
@@ -300,6 +301,8 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let aws = aws.expect("the local AWS starts");
     let queue = aws.queue_url("retry");
     let server = ConsoleServer::start(&container, &["--queue-url", &queue]);
+    let malformed = server.page("/?subscription=_malformed").await;
+    assert!(malformed.contains("nothing is sent: they have no subscription"), "{malformed}");
     let dry = server.page("/replay?status=503").await;
     assert!(
         dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),

@@ -228,4 +228,6 @@ impl Group {
 #[cfg(test)]
 mod frameworks_tests;
 #[cfg(test)]
+mod library_rows;
+#[cfg(test)]
 mod tests;

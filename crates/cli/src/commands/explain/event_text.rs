@@ -85,7 +85,7 @@ fn subscription(report: &SubscriptionReport) -> String {
     lines
 }
 
-/// What templates make of the event.
+/// The request that templates make of the event, or the reason why there is none.
 fn rendered(request: &RequestReport) -> String {
     let margin = " ".repeat(INDENT);
     match request {

@@ -61,7 +61,8 @@ pub(crate) struct Arguments {
     /// Where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["more_files", "stack"])]
     to: Option<String>,
-    /// Which subscriptions get this event, and why: a file of events, or - for standard input
+    /// Which subscriptions get this event, why, and the request that their templates make of it: a file of
+    /// events, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
     /// With --event, only this topic

@@ -28,8 +28,8 @@ pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
 /// Time that a request waits for a reading if there is no previous result, or if an action has made it stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time that a request waits for a reading if it can show the previous result. The page says when that was read, and updates
-/// itself.
+/// Time that a request waits for a reading if it can show the previous result. The page says when that was read. A list updates
+/// itself, and a replay reads again before it starts.
 const REREAD_TIMEOUT: Duration = Duration::from_millis(300);
 /// Caches that are kept at most.
 const CACHES_MAX: usize = 4;
