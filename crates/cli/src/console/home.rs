@@ -21,7 +21,7 @@ use super::destinations::{Seen, no_deployment};
 use super::letters::caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::letters::filters::periods;
 use super::letters::list::plain_rows;
-use super::letters::overview::{chart, notices, read_at};
+use super::letters::overview::{chart, notices, read_at, subscriptions};
 use super::letters::summary::Summary;
 use super::replay::forecast::Forecast;
 use super::shell::error::PageError;
@@ -106,6 +106,7 @@ impl Home<'_> {
             @else {
                 (self.causes())
                 (chart(self.query, self.cache, self.summary))
+                (subscriptions(self.query, self.summary))
             }
             (self.destinations())
             (self.newest())

@@ -442,7 +442,7 @@ const ROWS: [Row; 78] = [
     ),
     row(
         500,
-        "500 java.lang.IllegalStateException: Connection pool exhausted after <duration>",
+        "500 IllegalStateException: Connection pool exhausted after <duration>",
         &[
             "java.lang.IllegalStateException: Connection pool exhausted after 30012 ms\n\tat com.shop.Pool.get(Pool.java:42)",
             "java.lang.IllegalStateException: Connection pool exhausted after 3.2s\n\tat com.shop.Pool.get(Pool.java:42)",

@@ -11,6 +11,8 @@ use super::word::{Word, has_few_capitals, is_duration};
 
 /// Ids are at least so long to be taken for encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
+/// The length of a UUID with its hyphens.
+const UUID_CHARS: usize = 36;
 /// Greater ports are those of clients, which vary ("ip_local_port_range" of Linux begins here).
 const CLIENT_PORTS_FROM: u16 = 32_768;
 
@@ -28,11 +30,18 @@ pub(super) fn placeholder(part: &str) -> Option<&'static str> {
         Some(TIME)
     } else if is_duration(part) {
         Some(DURATION)
-    } else if part.parse::<Uuid>().is_ok() || is_token(part) {
+    } else if is_uuid(part) || is_token(part) {
         Some(ID)
     } else {
         None
     }
+}
+
+/// True for a UUID, and for one with a number after it: `2f7c…-000000000042-7`.
+fn is_uuid(part: &str) -> bool {
+    let (uuid, number) = part.split_at_checked(UUID_CHARS).unwrap_or((part, ""));
+    let is_number = || number.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
+    uuid.parse::<Uuid>().is_ok() && (number.is_empty() || is_number())
 }
 
 /// The number of a service: `5432`.

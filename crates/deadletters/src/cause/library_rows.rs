@@ -2,7 +2,7 @@
 
 use super::frameworks_tests::{Row, row};
 
-pub(super) const ROWS: [Row; 10] = [
+pub(super) const ROWS: [Row; 25] = [
     // Axum, Go and GraphQL name the place within a sentence
     row(
         422,
@@ -22,10 +22,11 @@ pub(super) const ROWS: [Row; 10] = [
     ),
     row(
         400,
-        "400 Int cannot represent non-integer value: <number>: input.lines.<number>.quantity",
+        "400 Int cannot represent non-integer value: <value>: input.lines.<number>.quantity",
         &[
             r#"{"errors":[{"message":"Variable \"$input\" got invalid value 2.5 at \"input.lines[0].quantity\"; Int cannot represent non-integer value: 2.5"}]}"#,
             r#"{"errors":[{"message":"Variable \"$input\" got invalid value 0.1 at \"input.lines[2].quantity\"; Int cannot represent non-integer value: 0.1"}]}"#,
+            r#"{"errors":[{"message":"Variable \"$input\" got invalid value \"two\" at \"input.lines[1].quantity\"; Int cannot represent non-integer value: \"two\""}]}"#,
         ],
     ),
     // Jackson in Spring: the place is last, after a copy of the message
@@ -87,6 +88,132 @@ pub(super) const ROWS: [Row; 10] = [
         "400 the area is closed",
         &[
             r#"{"error":{"code":"V1/8","message":{"lang":"en","value":"the area is closed"},"innererror":{"transactionid":"5F0C"}}}"#,
+        ],
+    ),
+    // AWS counts its errors before it lists them
+    row(
+        400,
+        "400 Member must have length greater than or equal to <number>: partitionKey; Member must have length less than or equal to <number>: streamName",
+        &[
+            r#"{"__type":"ValidationException","message":"2 validation errors detected: Value '' at 'partitionKey' failed to satisfy constraint: Member must have length greater than or equal to 1; Value 'sssss' at 'streamName' failed to satisfy constraint: Member must have length less than or equal to 128"}"#,
+            r#"{"__type":"ValidationException","message":"2 validation errors detected: Value 'tttt' at 'streamName' failed to satisfy constraint: Member must have length less than or equal to 128; Value '' at 'partitionKey' failed to satisfy constraint: Member must have length greater than or equal to 1"}"#,
+        ],
+    ),
+    row(
+        400,
+        "400 Member must have length greater than or equal to <number>: partitionKey",
+        &[
+            r#"{"__type":"ValidationException","message":"1 validation error detected: Value '' at 'partitionKey' failed to satisfy constraint: Member must have length greater than or equal to 1"}"#,
+        ],
+    ),
+    // HubSpot and Zod write JSON into a text
+    row(
+        400,
+        "400 Property values were not valid: <value> was not a valid long: amount",
+        &[
+            r#"{"status":"error","category":"VALIDATION_ERROR","message":"Property values were not valid: [{\"isValid\":false,\"message\":\"'12 EUR' was not a valid long.\",\"name\":\"amount\"}]"}"#,
+            r#"{"status":"error","category":"VALIDATION_ERROR","message":"Property values were not valid: [{\"isValid\":false,\"message\":\"'7,5' was not a valid long.\",\"name\":\"amount\"}]"}"#,
+        ],
+    ),
+    // Elasticsearch ends with the rejected value
+    row(
+        400,
+        "400 failed to parse field [total] of type [float] in document with id <value>",
+        &[
+            r#"{"error":{"type":"mapper_parsing_exception","reason":"failed to parse field [total] of type [float] in document with id '7Hs-a91'. Preview of field's value: '12,50 EUR'"},"status":400}"#,
+            r#"{"error":{"type":"mapper_parsing_exception","reason":"failed to parse field [total] of type [float] in document with id 'pQ2-b07'. Preview of field's value: 'free'"},"status":400}"#,
+        ],
+    ),
+    // Envoy may have tried again
+    row(
+        503,
+        "503 upstream connect error: connection timeout",
+        &[
+            "upstream connect error or disconnect/reset before headers. reset reason: connection timeout",
+            "upstream connect error or disconnect/reset before headers. retried and the latest reset reason: connection timeout",
+        ],
+    ),
+    // Apache has the reason in the second paragraph
+    row(
+        502,
+        "502 Error reading from remote server",
+        &[
+            "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"><html><head><title>502 Proxy Error</title></head><body><h1>Proxy Error</h1><p>The proxy server received an invalid\nresponse from an upstream server.<br />\nThe proxy server could not handle the request<p>Reason: <strong>Error reading from remote server</strong></p></p></body></html>",
+        ],
+    ),
+    row(
+        502,
+        "502 DNS lookup failure for: orders.internal",
+        &[
+            "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"><html><head><title>502 Proxy Error</title></head><body><h1>Proxy Error</h1><p>The proxy server received an invalid\nresponse from an upstream server.<br />\nThe proxy server could not handle the request<p>Reason: <strong>DNS lookup failure for: orders.internal</strong></p></p></body></html>",
+        ],
+    ),
+    // SAP names things by capitals and a number
+    row(
+        400,
+        "400 Material <id> not maintained in plant <number>",
+        &[
+            r#"{"error":{"code":"M7/305","message":{"lang":"en","value":"Material FG-2210 not maintained in plant 1010"}}}"#,
+            r#"{"error":{"code":"M7/305","message":{"lang":"en","value":"Material RM-118 not maintained in plant 1710"}}}"#,
+        ],
+    ),
+    // Salesforce ends with the value of a list
+    row(
+        400,
+        "400 INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST: Industry: bad value for restricted picklist field: <value>",
+        &[
+            r#"[{"message":"Industry: bad value for restricted picklist field: Farming","errorCode":"INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST","fields":["Industry"]}]"#,
+            r#"[{"message":"Industry: bad value for restricted picklist field: fish & chips","errorCode":"INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST","fields":["Industry"]}]"#,
+        ],
+    ),
+    // Elasticsearch names the index of a day
+    row(
+        429,
+        "429 index [<value>] blocked by: [FORBIDDEN/<number>/index read-only (api)];",
+        &[
+            r#"{"error":{"type":"cluster_block_exception","reason":"index [events-2026.11.05] blocked by: [FORBIDDEN/5/index read-only (api)];"},"status":429}"#,
+            r#"{"error":{"type":"cluster_block_exception","reason":"index [event-lines-2026.11.06] blocked by: [FORBIDDEN/5/index read-only (api)];"},"status":429}"#,
+        ],
+    ),
+    // Quarkus counts its errors after a UUID
+    row(
+        500,
+        "500 Error id <id>, IllegalStateException: ledger closed",
+        &[
+            r#"{"details":"Error id 0c2f6a41-9b3e-4a55-8f70-1d2c3b4a5e6f-1, java.lang.IllegalStateException: ledger closed"}"#,
+            r#"{"details":"Error id a1b2c3d4-0000-4111-8222-abcdefabcdef-27, java.lang.IllegalStateException: ledger closed"}"#,
+        ],
+    ),
+    // Celebrate has the text beside the place
+    row(
+        400,
+        "400 \"order.callback\" must be a valid uri",
+        &[
+            r#"{"statusCode":400,"error":"Bad Request","message":"Validation failed","validation":{"body":{"source":"body","keys":["order.callback"],"message":"\"order.callback\" must be a valid uri"}}}"#,
+        ],
+    ),
+    // Django and Java do not begin with the cause
+    row(
+        500,
+        "500 null value in column \"iban\" of relation \"payout\" violates not-null constraint",
+        &[
+            "IntegrityError at /hooks/payouts/\nnull value in column \"iban\" of relation \"payout\" violates not-null constraint\nDETAIL:  Failing row contains (7, null).\n\nRequest Method: POST\nRequest URL: http://x/hooks/payouts/\n",
+            "<!DOCTYPE html><html><head><title>IntegrityError\n at /hooks/payouts/</title></head><body><h1>IntegrityError at /hooks/payouts/</h1><pre class=\"exception_value\">null value in column &quot;iban&quot; of relation &quot;payout&quot; violates not-null constraint</pre></body></html>",
+        ],
+    ),
+    row(
+        500,
+        "500 Could not store the order: SQLTransientConnectionException: HikariPool-<number> - Connection is not available",
+        &[
+            "<!doctype html><html><head><title>HTTP Status 500 – Internal Server Error</title></head><body><h1>HTTP Status 500 – Internal Server Error</h1><p><b>Message</b> Could not store the order</p><p><b>Exception</b></p><pre>jakarta.servlet.ServletException: Could not store the order\n\tat a.B.c(B.java:18)\n</pre><p><b>Root Cause</b></p><pre>java.sql.SQLTransientConnectionException: HikariPool-1 - Connection is not available\n\tat x.Y.z(Y.java:5)\n</pre></body></html>",
+        ],
+    ),
+    // Google has the permission in the details
+    row(
+        403,
+        "403 PERMISSION_DENIED: User not authorized to perform this action: pubsub.topics.publish for projects/shop/topics/orders",
+        &[
+            r#"{"error":{"code":403,"message":"User not authorized to perform this action.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"IAM_PERMISSION_DENIED","metadata":{"permission":"pubsub.topics.publish","resource":"projects/shop/topics/orders"}}]}}"#,
         ],
     ),
 ];

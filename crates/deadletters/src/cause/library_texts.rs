@@ -8,7 +8,11 @@ use super::template::VALUE;
 /// Rewrites a text of a known library: `None` if it is of no such library. The problem may name its field then.
 type Rewrite = fn(&str) -> Option<Problem>;
 
-const REWRITES: [Rewrite; 8] = [jackson, serde, go, graphql, v8, sql, salesforce, position];
+const REWRITES: [Rewrite; 11] =
+    [jackson, serde, go, graphql, v8, sql, salesforce, picklist, elasticsearch, envoy, position];
+
+/// The words of Jackson before the place.
+const CHAIN: &str = " (through reference chain: ";
 
 /// A problem whose texts are without what their library adds to them.
 pub(super) fn without_additions(problem: Problem) -> Problem {
@@ -18,7 +22,7 @@ pub(super) fn without_additions(problem: Problem) -> Problem {
             .iter()
             .find_map(|rewrite| rewrite(text))
             .unwrap_or_else(|| Problem::text(text));
-        rewritten.texts.extend(texts);
+        rewritten.texts.extend(texts.iter().map(|text| short_exceptions(text)));
         if rewritten.field.is_empty() {
             rewritten.field = field;
         }
@@ -26,13 +30,27 @@ pub(super) fn without_additions(problem: Problem) -> Problem {
     rewritten
 }
 
+/// A text whose exceptions are without their package: `ConditionalCheckFailedException` of `com.amazonaws.…`.
+fn short_exceptions(text: &str) -> String {
+    let short = |word: &str| {
+        let class = word.trim_end_matches([':', ',', ';']);
+        let (package, name) = class.rsplit_once('.').unwrap_or(("", class));
+        let is_package = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.';
+        let is_exception = name.ends_with("Exception") || name.ends_with("Error");
+        let from = if is_exception && package.chars().all(is_package) { name } else { class };
+        format!("{from}{}", word.strip_prefix(class).unwrap_or_default())
+    };
+    text.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
 fn with_field(text: String, field: Vec<String>) -> Problem {
     Problem { texts: vec![text], field, ..Problem::default() }
 }
 
-/// Jackson names the place last, after a copy of the message: `… (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
+/// Jackson repeats its message, and may name the place last: `… (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
 fn jackson(text: &str) -> Option<Problem> {
-    let (told, chain) = text.split_once(" (through reference chain: ")?;
+    let is_jackson = text.contains("JSON parse error") || text.contains(CHAIN);
+    let (told, chain) = text.split_once(CHAIN).unwrap_or((text, ""));
     let ends = ["; nested exception", ": Failed to deserialize", "\n at [Source"];
     let end = ends.iter().filter_map(|mark| told.find(mark)).min();
     let told = end.and_then(|end| told.get(..end)).unwrap_or(told);
@@ -40,7 +58,8 @@ fn jackson(text: &str) -> Option<Problem> {
         let (_, inner) = step.split_once('[')?;
         Some(inner.split_once(']')?.0.trim_matches('"').to_owned())
     };
-    Some(with_field(without_packages(told), chain.split("->").filter_map(member).collect()))
+    let field = chain.split("->").filter_map(member).collect();
+    is_jackson.then(|| with_field(without_packages(told), field))
 }
 
 /// Classes in backticks without their package: `java.time.LocalDate`.
@@ -72,7 +91,11 @@ fn go(text: &str) -> Option<Problem> {
 fn graphql(text: &str) -> Option<Problem> {
     let (place, told) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
     let (_, place) = place.rsplit_once(" at \"")?;
-    Some(with_field(told.to_owned(), vec![place.to_owned()]))
+    let told = match told.split_once(" value: ") {
+        Some((kind, _)) => format!("{kind} value: {VALUE}"),
+        None => told.to_owned(),
+    };
+    Some(with_field(told, vec![place.to_owned()]))
 }
 
 /// V8 quotes ten characters before a wrong token, and ten after it: `Unexpected token 'N', ..."rate":NaN,"co"... is not valid JSON`.
@@ -102,6 +125,25 @@ fn salesforce(text: &str) -> Option<Problem> {
         let parts = [text.get(..at), Some(VALUE), text.get(limit..)];
         Problem::text(&parts.map(Option::unwrap_or_default).concat())
     })
+}
+
+/// Salesforce ends with the value: `Lead Source: bad value for restricted picklist field: web form`.
+fn picklist(text: &str) -> Option<Problem> {
+    let (before, _) = text.split_once(" picklist field: ")?;
+    Some(Problem::text(&format!("{before} picklist field: {VALUE}")))
+}
+
+/// Elasticsearch names the index, of which there is often one for each day: `index [orders-2026.11.05] blocked by: …`.
+fn elasticsearch(text: &str) -> Option<Problem> {
+    let (_, told) = text.strip_prefix("index [")?.split_once("] blocked by: ")?;
+    Some(Problem::text(&format!("index [{VALUE}] blocked by: {told}")))
+}
+
+/// Envoy names the reason last, and whether it tried again before: `upstream connect error or disconnect/reset before headers. retried and …`.
+fn envoy(text: &str) -> Option<Problem> {
+    let (_, reason) =
+        text.strip_prefix("upstream connect error or ")?.split_once("reset reason: ")?;
+    Some(Problem::text(&format!("upstream connect error: {reason}")))
 }
 
 /// Protocol Buffers name a position in the request: `(line 1:98): unknown field`.

@@ -1,9 +1,12 @@
-//! Texts of several lines that list an error on each.
+//! Texts that list several errors: one on each line, in a list of JSON, or in a sentence of AWS.
 //!
 //! Separate because such a text occurs in JSON as well as alone. A text whose lines have nothing in common is no list; its first line
 //! has the cause. Pure.
 
+use serde_json::Value;
+
 use super::problem::Problem;
+use super::shapes;
 
 /// The marks of list items.
 const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
@@ -11,6 +14,9 @@ const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 /// The problems that the only text of a problem lists; the problem itself if it lists none.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
+    if let Some(found) = of_json(text).or_else(|| of_aws(text)) {
+        return found;
+    }
     let Some(listed) = listed(text) else { return vec![problem] };
     let of = |line: &str| match of_validator(line) {
         Some(found) => found,
@@ -49,4 +55,32 @@ fn of_validator(line: &str) -> Option<Problem> {
         line.strip_prefix("Key: '")?.split_once("' Error:Field validation for '")?;
     let (_, failed) = rest.split_once("' ")?;
     Some(Problem { field: vec![field.to_owned()], ..Problem::text(failed) })
+}
+
+/// The errors of a list of JSON at the end of a text, as HubSpot and Zod write them: `Property values were not valid: [{"message": …}]`.
+/// Each has to name its place: a copy of the sent event might look like an error otherwise.
+fn of_json(text: &str) -> Option<Vec<Problem>> {
+    let (before, list) = text.split_at(text.find("[{")?);
+    let value: Value = serde_json::from_str(list).ok()?;
+    let found = shapes::problems(&value);
+    let is_list = !found.is_empty() && found.iter().all(|problem| !problem.field.is_empty());
+    let general = before.trim_end_matches([' ', ':']);
+    let with_general = |mut problem: Problem| {
+        problem.texts.insert(0, general.to_owned());
+        problem
+    };
+    is_list.then(|| found.into_iter().map(with_general).collect())
+}
+
+/// The errors of AWS: `2 validation errors detected: Value '' at 'key' failed to satisfy constraint: Member must …; Value …`.
+fn of_aws(text: &str) -> Option<Vec<Problem>> {
+    let (count, rest) = text.split_once(" validation error")?;
+    count.parse::<u16>().ok()?;
+    let (_, listed) = rest.split_once(" detected: ")?;
+    let of = |error: &str| {
+        let (value, told) = error.split_once(" failed to satisfy constraint: ")?;
+        let field = value.rsplit_once("at '")?.1.trim_end_matches('\'').to_owned();
+        Some(Problem { field: vec![field], ..Problem::text(told) })
+    };
+    listed.split("; Value ").map(of).collect()
 }

@@ -21,6 +21,7 @@ mod template;
 mod templated;
 mod text;
 mod title;
+mod trace;
 mod transport;
 mod trend;
 mod word;

@@ -24,8 +24,9 @@ const VAGUE_CODES: [&str; 9] = [
     "invalidrequest",
     "unprocessable",
 ];
-/// Libraries append the ids of a request to a message, or the position in a text.
-const APPENDED: [&str; 2] = [" (Service: ", " | LineNumber:"];
+/// Libraries append the ids of a request to a message, the position in a text, the rejected value, or the file that called.
+const APPENDED: [&str; 4] =
+    [" (Service: ", " | LineNumber:", ". Preview of field's value: ", ", called in /"];
 /// The place that System.Text.Json appends. The member beside the message names it too.
 const APPENDED_PLACE: &str = ". Path: $";
 /// The name of a type may be the rejected value: `expected string, received number`.
@@ -93,7 +94,8 @@ impl Problem {
             kept.remove(0);
         }
         let field = field(&self.field);
-        let is_named = kept.iter().any(|of| contains(&of.template, &field.template));
+        let path = |text: &str| text.replace('[', ".").replace(']', "");
+        let is_named = kept.iter().any(|of| contains(&path(&of.template), &field.template));
         let message = Templated::joined(&kept, ": ");
         Line { message, field: if is_named { Templated::default() } else { field } }
     }

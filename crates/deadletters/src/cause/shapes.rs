@@ -17,7 +17,7 @@ const PROBLEMS_MAX: usize = 64;
 type Object = Map<String, Value>;
 
 /// The members that hold several errors, in order of preference; the frameworks are examples.
-const LISTS: [(&[&str], Errors); 24] = [
+const LISTS: [(&[&str], Errors); 25] = [
     (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
     (&["error", "errors"], Errors::Located), // Google, Mongoose
     (&["error", "issues"], Errors::Any), // Zod
@@ -35,7 +35,8 @@ const LISTS: [(&[&str], Errors); 24] = [
     (&["fielderrors"], Errors::Any), // Zod, Spring
     (&["formerrors"], Errors::Any), // Zod
     (&["validationerrors"], Errors::Any), // Ktor, Sequelize
-    (&["validation"], Errors::Any), // Celebrate
+    (&["validation", "body"], Errors::Any), // Celebrate
+    (&["validation"], Errors::Any), // Celebrate before 11
     (&["validationmessages"], Errors::Any), // Laminas
     (&["constraintviolations"], Errors::Any), // Jersey
     (&["parameterviolations"], Errors::Any), // RESTEasy
@@ -171,6 +172,11 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
         Value::Object(object) if object.keys().all(|of| of == "source" || of == "keys") => {
             Vec::new()
         }
+        // Celebrate: one error with its place.
+        Value::Object(object) if object.contains_key("keys") => single(object, 0)
+            .map(|problem| located(problem, place_by(object, &["keys"])))
+            .into_iter()
+            .collect(),
         Value::Object(object)
             if single(object, 0).is_none() || object.values().all(is_messages) =>
         {
@@ -310,7 +316,8 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     let inner = within(&INNER).unwrap_or_default();
     let text = |names: &[&str]| names.iter().find_map(|name| text_in(object, name));
     let own = [text(&GENERAL), text(&SPECIFIC)].into_iter().flatten();
-    let mut texts = if inner.texts.is_empty() { own.collect() } else { inner.texts };
+    let mut texts: Vec<String> =
+        if inner.texts.is_empty() { own.chain(permission(object)).collect() } else { inner.texts };
     texts.dedup();
     let code = inner.code.or_else(|| code(object));
     let rejected = REJECTED.iter().find_map(|name| spoken(member(object, name)?));
@@ -336,6 +343,17 @@ fn text_in(object: &Object, name: &str) -> Option<String> {
             Some(inner.unwrap_or(&text).to_owned())
         }
         _ => spoken(value),
+    }
+}
+
+/// The permission that Google names in the details of an error: `pubsub.topics.publish for projects/shop/topics/orders`.
+fn permission(object: &Object) -> Option<String> {
+    let details = member(object, "details")?.as_array()?;
+    let metadata = details.iter().find_map(|detail| detail.get("metadata"))?.as_object()?;
+    let permission = spoken(member(metadata, "permission")?)?;
+    match member(metadata, "resource").and_then(spoken) {
+        Some(resource) => Some(format!("{permission} for {resource}")),
+        None => Some(permission),
     }
 }
 

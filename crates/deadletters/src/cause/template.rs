@@ -42,6 +42,13 @@ const BEFORE_CODES: [&str; 9] =
 /// `code` alone is not enough: `postal code 12345` has a value.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
+/// The longest capitals before the number of an id: `FG-2210`.
+const PREFIX_MAX_CHARS: usize = 4;
+/// The fewest digits after them.
+const SERIAL_MIN_DIGITS: usize = 3;
+/// These capitals name a standard or an algorithm: `ISO-8601`, `SHA-256`.
+const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
+
 /// What may be between the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Where a part may end that is an id, a time or an address as a whole.
@@ -203,6 +210,9 @@ impl Template {
                 Some(Varies::Number) if name.is_empty() && self.is_code(word) => {
                     self.0.push_str(word.strip_suffix(unit).unwrap_or(word));
                 }
+                Some(Varies::Number) if word.len() >= SERIAL_MIN_DIGITS && self.drop_prefix() => {
+                    self.put(ID);
+                }
                 Some(Varies::Number) => self.put(NUMBER),
                 Some(Varies::Id) => self.put(ID),
                 None => {}
@@ -277,6 +287,23 @@ impl Template {
         } else {
             self.0.push_str(placeholder);
         }
+    }
+
+    /// Drops the capitals and the hyphen of an id such as `FG-2210`: other things have other capitals. False if the text does not end
+    /// with such a prefix. The prefix of a code stays: one that begins the text, or stands after a bracket or the word `error`.
+    fn drop_prefix(&mut self) -> bool {
+        let Some(joined) = self.0.strip_suffix('-') else { return false };
+        let before = joined.trim_end_matches(|c: char| c.is_ascii_uppercase());
+        let prefix = joined.strip_prefix(before).unwrap_or_default();
+        let word = before.trim_end().rsplit(' ').next().unwrap_or_default().to_ascii_lowercase();
+        let is_prefix = (1..=PREFIX_MAX_CHARS).contains(&prefix.len())
+            && before.ends_with(' ')
+            && !STANDARDS.contains(&prefix)
+            && !BEFORE_CODES.contains(&word.trim_end_matches(':'));
+        if is_prefix {
+            self.0.truncate(before.len());
+        }
+        is_prefix
     }
 
     /// Drops the sign of a number: `-3` varies as `3` does.

@@ -3,17 +3,18 @@
 //! Separate because a page and a log line hide the cause in other places than JSON does. Pure.
 
 use super::problem::Problem;
+use super::trace;
 
-/// The beginning of a trace of Python, whose last line has the error.
-const TRACEBACK: &str = "Traceback (most recent call last)";
 /// The places of the cause in a page, best first. The titles of many pages only repeat the status.
-const PAGE_PLACES: [(&str, &str); 7] = [
+const PAGE_PLACES: [(&str, &str); 9] = [
+    ("<pre class=\"exception_value\"", "</pre"), // Django
     ("<title", "</title"),
     ("<h1", "</h1"),
     ("<h2", "</h2"),
     ("<b>message</b>", "</p"),     // Tomcat
     ("<th>message:</th>", "</td"), // Jetty
     ("<pre", "</pre"),             // Express
+    ("<p>reason:", "</p"),         // Apache: the first paragraph is the same for every reason
     ("<p", "</p"),
 ];
 /// The elements of XML that have the cause, without their prefixes.
@@ -39,11 +40,8 @@ pub(super) fn first_line(text: &str) -> Option<String> {
 
 /// The part of a plain text that has the cause.
 pub(super) fn plain(text: &str) -> Option<Problem> {
-    let told = match text.trim_start().starts_with(TRACEBACK) {
-        true => text.trim_end().lines().next_back()?.trim(),
-        false => text.trim(),
-    };
-    (!told.is_empty()).then(|| Problem::text(told))
+    let text = text.trim();
+    trace::read(text).or_else(|| (!text.is_empty()).then(|| Problem::text(text)))
 }
 
 /// The cause in a page or in XML.
@@ -66,13 +64,22 @@ fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Pr
     let first = texts.next()?;
     let is_telling = |text: &String| !is_generic(text) && !is_of_framework(text);
     let telling = std::iter::once(first.clone()).chain(texts).find(is_telling);
-    Some(Problem::text(&telling.unwrap_or(first)))
+    let texts = [telling.unwrap_or(first)].into_iter().chain(root_cause(body, lower)).collect();
+    Some(Problem { texts, ..Problem::default() })
+}
+
+/// The innermost exception of a page of Tomcat.
+fn root_cause(body: &str, lower: &str) -> Option<String> {
+    let at = lower.rfind("<b>root cause</b>")?;
+    between(body.get(at..)?, lower.get(at..)?, "<pre", "</pre")
 }
 
 /// Recognises the title that every error page of a framework has.
 fn is_of_framework(title: &str) -> bool {
     let title = title.to_ascii_lowercase();
-    title == "error" || title.contains("exception caught") || title.starts_with("whitelabel")
+    matches!(title.as_str(), "error" | "proxy error")
+        || title.contains("exception caught")
+        || title.starts_with("whitelabel")
 }
 
 /// A title without the site before it: `billing.example.com | 522: Connection timed out`.

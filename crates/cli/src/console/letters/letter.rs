@@ -260,7 +260,7 @@ fn response(response: Option<&str>, headers: &[(String, String)], id: &str) -> M
         h2 id=(id) { "Last response" }
         @if !headers.is_empty() {
             details {
-                summary { (headers.len()) " headers" }
+                summary { (text::counted(headers.len() as u64, "header")) }
                 dl .headers { @for (name, value) in headers {
                     div { dt .mono { (line(name)) } dd .mono { (line(value)) } }
                 } }

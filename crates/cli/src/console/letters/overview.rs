@@ -224,7 +224,7 @@ fn draw(query: &Query, summary: &Summary<'_>, palette: &Palette) -> Markup {
 }
 
 /// Counts by subscription.
-fn subscriptions(query: &Query, summary: &Summary<'_>) -> Markup {
+pub(in crate::console) fn subscriptions(query: &Query, summary: &Summary<'_>) -> Markup {
     html! { section .panel aria-labelledby="by-subscription" {
         h2 #by-subscription { "By subscription" }
         (bars(query, &greatest_first(&summary.stats.subscriptions)))

@@ -15,7 +15,7 @@ pub(in crate::console) fn meaning(reason: &str) -> Option<&'static str> {
         }
         Reason::UndeliverableDueToHttpForbidden => "The destination refuses access (403).",
         Reason::UndeliverableDueToHttpNotFound => {
-            "There is nothing at the destination's address (404)."
+            "The destination has nothing at this address, or does not have what the event refers to (404)."
         }
         Reason::UndeliverableDueToHttpMethodNotAllowed => {
             "The destination does not accept POST at this address (405)."
