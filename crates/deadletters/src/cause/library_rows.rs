@@ -2,7 +2,7 @@
 
 use super::frameworks_tests::{Row, row};
 
-pub(super) const ROWS: [Row; 25] = [
+pub(super) const ROWS: [Row; 28] = [
     // Axum, Go and GraphQL name the place within a sentence
     row(
         422,
@@ -211,9 +211,33 @@ pub(super) const ROWS: [Row; 25] = [
     // Google has the permission in the details
     row(
         403,
-        "403 PERMISSION_DENIED: User not authorized to perform this action: pubsub.topics.publish for projects/shop/topics/orders",
+        "403 PERMISSION_DENIED: pubsub.topics.publish for projects/shop/topics/orders: User not authorized to perform this action",
         &[
             r#"{"error":{"code":403,"message":"User not authorized to perform this action.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"IAM_PERMISSION_DENIED","metadata":{"permission":"pubsub.topics.publish","resource":"projects/shop/topics/orders"}}]}}"#,
+        ],
+    ),
+    // Envoy writes the number of an error of Linux
+    row(
+        503,
+        "503 upstream connect error: connection refused",
+        &[
+            "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: delayed connect error: 111",
+        ],
+    ),
+    row(
+        503,
+        "503 upstream connect error: CERTIFICATE_VERIFY_FAILED:self signed certificate",
+        &[
+            "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: TLS_error:|268435581:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:self signed certificate:TLS_error_end",
+        ],
+    ),
+    // ASP.NET misses the argument that it could not read
+    row(
+        400,
+        "400 The JSON value could not be converted to System.Decimal: lines.<number>.price",
+        &[
+            r#"{"title":"One or more validation errors occurred.","status":400,"errors":{"order":["The order field is required."],"$.lines[0].price":["The JSON value could not be converted to System.Decimal. Path: $.lines[0].price | LineNumber: 4 | BytePositionInLine: 20."]}}"#,
+            r#"{"title":"One or more validation errors occurred.","status":400,"errors":{"$.lines[7].price":["The JSON value could not be converted to System.Decimal. Path: $.lines[7].price | LineNumber: 0 | BytePositionInLine: 190."],"order":["The order field is required."]}}"#,
         ],
     ),
 ];

@@ -143,6 +143,11 @@ fn elasticsearch(text: &str) -> Option<Problem> {
 fn envoy(text: &str) -> Option<Problem> {
     let (_, reason) =
         text.strip_prefix("upstream connect error or ")?.split_once("reset reason: ")?;
+    let reason = reason.split_once("transport failure reason: ").map_or(reason, |(_, inner)| inner);
+    let reason = reason.split_once("OPENSSL_internal:").map_or(reason, |(_, inner)| inner);
+    let reason = reason.trim_end_matches(":TLS_error_end");
+    // 111 is ECONNREFUSED of Linux.
+    let reason = reason.replace("delayed connect error: 111", "connection refused");
     Some(Problem::text(&format!("upstream connect error: {reason}")))
 }
 

@@ -269,7 +269,10 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
     }
-    let problems = object.iter().flat_map(|(name, value)| {
+    // ASP.NET: a place such as `$.lines[0].price` could not be read, and the argument `order` is missing for that reason alone.
+    let is_unread = object.keys().any(|name| name.starts_with("$."));
+    let named = object.iter().filter(|(name, _)| !is_unread || name.starts_with('$'));
+    let problems = named.flat_map(|(name, value)| {
         let field = [field, std::slice::from_ref(name)].concat();
         match value {
             Value::String(text) => vec![Problem { field, ..Problem::text(text) }],
@@ -316,8 +319,11 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     let inner = within(&INNER).unwrap_or_default();
     let text = |names: &[&str]| names.iter().find_map(|name| text_in(object, name));
     let own = [text(&GENERAL), text(&SPECIFIC)].into_iter().flatten();
-    let mut texts: Vec<String> =
-        if inner.texts.is_empty() { own.chain(permission(object)).collect() } else { inner.texts };
+    let mut texts: Vec<String> = if inner.texts.is_empty() {
+        permission(object).into_iter().chain(own).collect()
+    } else {
+        inner.texts
+    };
     texts.dedup();
     let code = inner.code.or_else(|| code(object));
     let rejected = REJECTED.iter().find_map(|name| spoken(member(object, name)?));
