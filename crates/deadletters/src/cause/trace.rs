@@ -1,0 +1,36 @@
+//! Reports of exceptions, in which the cause does not come first.
+//!
+//! Separate because each language has its own order: Python ends with the cause, Django has it in the second line, and Java names the
+//! innermost cause last. Pure.
+
+use super::problem::Problem;
+
+/// The beginning of a trace of Python, whose last line has the error.
+const PYTHON: &str = "Traceback (most recent call last)";
+/// A line of Django's report in plain text.
+const DJANGO: &str = "\nRequest Method: ";
+/// The exception that caused the one before it.
+const JAVA: &str = "\nCaused by: ";
+
+/// The cause in a plain text; `None` if that is no report of an exception.
+pub(super) fn read(text: &str) -> Option<Problem> {
+    python(text).or_else(|| django(text)).or_else(|| java(text))
+}
+
+fn python(text: &str) -> Option<Problem> {
+    let last = || text.trim_end().lines().next_back().map(str::trim);
+    text.starts_with(PYTHON).then(last).flatten().map(Problem::text)
+}
+
+/// `IntegrityError at /hooks/`, then the message.
+fn django(text: &str) -> Option<Problem> {
+    let mut lines = text.lines();
+    let is_report = lines.next()?.contains(" at /") && text.contains(DJANGO);
+    lines.next().filter(|line| is_report && !line.is_empty()).map(Problem::text)
+}
+
+fn java(text: &str) -> Option<Problem> {
+    let (_, cause) = text.rsplit_once(JAVA)?;
+    let lines = [text, cause].map(|part| part.lines().next().unwrap_or_default());
+    Some(Problem { texts: lines.map(ToOwned::to_owned).to_vec(), ..Problem::default() })
+}
