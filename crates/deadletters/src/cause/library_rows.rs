@@ -2,7 +2,7 @@
 
 use super::frameworks_tests::{Row, row};
 
-pub(super) const ROWS: [Row; 28] = [
+pub(super) const ROWS: [Row; 33] = [
     // Axum, Go and GraphQL name the place within a sentence
     row(
         422,
@@ -238,6 +238,49 @@ pub(super) const ROWS: [Row; 28] = [
         &[
             r#"{"title":"One or more validation errors occurred.","status":400,"errors":{"order":["The order field is required."],"$.lines[0].price":["The JSON value could not be converted to System.Decimal. Path: $.lines[0].price | LineNumber: 4 | BytePositionInLine: 20."]}}"#,
             r#"{"title":"One or more validation errors occurred.","status":400,"errors":{"$.lines[7].price":["The JSON value could not be converted to System.Decimal. Path: $.lines[7].price | LineNumber: 0 | BytePositionInLine: 190."],"order":["The order field is required."]}}"#,
+        ],
+    ),
+    // Joi puts all errors into one text
+    row(
+        400,
+        "400 \"lines[<number>].price\" must be a positive number",
+        &[
+            r#"{"message":"Validation failed","validation":{"body":{"source":"body","keys":["lines.0.price"],"message":"\"lines[0].price\" must be a positive number"}}}"#,
+            r#"{"message":"Validation failed","validation":{"body":{"source":"body","keys":["lines.1.price","lines.6.price"],"message":"\"lines[1].price\" must be a positive number. \"lines[6].price\" must be a positive number"}}}"#,
+        ],
+    ),
+    // Firestore names the document
+    row(
+        409,
+        "409 ALREADY_EXISTS: Document already exists: projects/shop/databases/(default)/documents/orders/<value>",
+        &[
+            r#"{"error":{"code":409,"message":"Document already exists: projects/shop/databases/(default)/documents/orders/FV-31002-R1","status":"ALREADY_EXISTS"}}"#,
+            r#"{"error":{"code":409,"message":"Document already exists: projects/shop/databases/(default)/documents/orders/17","status":"ALREADY_EXISTS"}}"#,
+        ],
+    ),
+    // Envoy: another number of Linux
+    row(
+        503,
+        "503 upstream connect error: connection timed out",
+        &[
+            "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: delayed connect error: 110",
+        ],
+    ),
+    // PHP appends the files
+    row(
+        500,
+        "500 Fatal error : Uncaught TypeError: round(): Argument #<number> ($num) must be of type int|float, string given",
+        &[
+            "<br />\n<b>Fatal error</b>:  Uncaught TypeError: round(): Argument #1 ($num) must be of type int|float, string given in /srv/app/1/hook.php:10\nStack trace:\n#0 {main}",
+            "<br />\n<b>Fatal error</b>:  Uncaught TypeError: round(): Argument #1 ($num) must be of type int|float, string given, called in /srv/app/2/hook.php on line 4\nStack trace:\n#0 {main}",
+        ],
+    ),
+    // Elixir marks the exception
+    row(
+        500,
+        "500 Ecto.NoResultsError: expected at least one result but got none",
+        &[
+            "# Ecto.NoResultsError at POST /hooks/1\n\nException:\n\n    ** (Ecto.NoResultsError) expected at least one result but got none\n        (app 0.1.0) lib/a.ex:1: A.b/2\n",
         ],
     ),
 ];

@@ -8,8 +8,21 @@ use super::template::VALUE;
 /// Rewrites a text of a known library: `None` if it is of no such library. The problem may name its field then.
 type Rewrite = fn(&str) -> Option<Problem>;
 
-const REWRITES: [Rewrite; 11] =
-    [jackson, serde, go, graphql, v8, sql, salesforce, picklist, elasticsearch, envoy, position];
+const REWRITES: [Rewrite; 13] = [
+    jackson,
+    serde,
+    go,
+    graphql,
+    v8,
+    sql,
+    salesforce,
+    picklist,
+    elasticsearch,
+    firestore,
+    envoy,
+    php,
+    position,
+];
 
 /// The words of Jackson before the place.
 const CHAIN: &str = " (through reference chain: ";
@@ -139,6 +152,20 @@ fn elasticsearch(text: &str) -> Option<Problem> {
     Some(Problem::text(&format!("index [{VALUE}] blocked by: {told}")))
 }
 
+/// Firestore names the document by its path: `Document already exists: projects/shop/databases/(default)/documents/orders/A-17`.
+fn firestore(text: &str) -> Option<Problem> {
+    let (before, path) = text.split_once("/documents/")?;
+    let (collection, _) = path.rsplit_once('/')?;
+    Some(Problem::text(&format!("{before}/documents/{collection}/{VALUE}")))
+}
+
+/// PHP appends the files: `Uncaught TypeError: … string given, called in /var/www/a.php on line 19`.
+fn php(text: &str) -> Option<Problem> {
+    let at = text.find("Uncaught ")?;
+    let files = [", called in /", " in /"].iter().filter_map(|mark| text.get(at..)?.find(mark));
+    Some(Problem::text(text.get(..at + files.min()?)?))
+}
+
 /// Envoy names the reason last, and whether it tried again before: `upstream connect error or disconnect/reset before headers. retried and …`.
 fn envoy(text: &str) -> Option<Problem> {
     let (_, reason) =
@@ -146,7 +173,8 @@ fn envoy(text: &str) -> Option<Problem> {
     let reason = reason.split_once("transport failure reason: ").map_or(reason, |(_, inner)| inner);
     let reason = reason.split_once("OPENSSL_internal:").map_or(reason, |(_, inner)| inner);
     let reason = reason.trim_end_matches(":TLS_error_end");
-    // 111 is ECONNREFUSED of Linux.
+    // ETIMEDOUT and ECONNREFUSED of Linux.
+    let reason = reason.replace("delayed connect error: 110", "connection timed out");
     let reason = reason.replace("delayed connect error: 111", "connection refused");
     Some(Problem::text(&format!("upstream connect error: {reason}")))
 }

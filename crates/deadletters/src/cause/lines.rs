@@ -1,4 +1,4 @@
-//! Texts that list several errors: one on each line, in a list of JSON, or in a sentence of AWS.
+//! Texts that list several errors: one on each line, in a list of JSON, or in sentences of AWS and Joi.
 //!
 //! Separate because such a text occurs in JSON as well as alone. A text whose lines have nothing in common is no list; its first line
 //! has the cause. Pure.
@@ -14,7 +14,7 @@ const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 /// The problems that the only text of a problem lists; the problem itself if it lists none.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
-    if let Some(found) = of_json(text).or_else(|| of_aws(text)) {
+    if let Some(found) = of_json(text).or_else(|| of_aws(text)).or_else(|| of_joi(text)) {
         return found;
     }
     let Some(listed) = listed(text) else { return vec![problem] };
@@ -83,4 +83,10 @@ fn of_aws(text: &str) -> Option<Vec<Problem>> {
         Some(Problem { field: vec![field], ..Problem::text(told) })
     };
     listed.split("; Value ").map(of).collect()
+}
+
+/// The errors of Joi, each of which begins with its place: `"lines[0].price" must be positive. "lines[6].price" must be positive`.
+fn of_joi(text: &str) -> Option<Vec<Problem>> {
+    let rest = text.strip_prefix('"').filter(|rest| rest.contains(". \""))?;
+    Some(rest.split(". \"").map(|error| Problem::text(&format!("\"{error}"))).collect())
 }

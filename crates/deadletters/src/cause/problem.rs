@@ -24,9 +24,8 @@ const VAGUE_CODES: [&str; 9] = [
     "invalidrequest",
     "unprocessable",
 ];
-/// Libraries append the ids of a request to a message, the position in a text, the rejected value, or the file that called.
-const APPENDED: [&str; 4] =
-    [" (Service: ", " | LineNumber:", ". Preview of field's value: ", ", called in /"];
+/// Libraries append the ids of a request to a message, the position in a text, or the rejected value.
+const APPENDED: [&str; 3] = [" (Service: ", " | LineNumber:", ". Preview of field's value: "];
 /// The place that System.Text.Json appends. The member beside the message names it too.
 const APPENDED_PLACE: &str = ". Path: $";
 /// The name of a type may be the rejected value: `expected string, received number`.

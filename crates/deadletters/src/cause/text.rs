@@ -11,10 +11,10 @@ const PAGE_PLACES: [(&str, &str); 9] = [
     ("<title", "</title"),
     ("<h1", "</h1"),
     ("<h2", "</h2"),
-    ("<b>message</b>", "</p"),     // Tomcat
-    ("<th>message:</th>", "</td"), // Jetty
-    ("<pre", "</pre"),             // Express
-    ("<p>reason:", "</p"),         // Apache: the first paragraph is the same for every reason
+    ("<b>message</b>", "</p"),        // Tomcat
+    ("<th>message:</th>", "</td"),    // Jetty
+    ("<pre", "</pre"),                // Express
+    ("reason: <strong>", "</strong"), // Apache: the first paragraph is the same for every reason
     ("<p", "</p"),
 ];
 /// The elements of XML that have the cause, without their prefixes.

@@ -1,7 +1,7 @@
 //! Reports of exceptions, in which the cause does not come first.
 //!
-//! Separate because each language has its own order: Python ends with the cause, Django has it in the second line, and Java names the
-//! innermost cause last. Pure.
+//! Separate because each language has its own order: Python ends with the cause, Django has it in the second line, Elixir marks it, and
+//! Java names the innermost cause last. Pure.
 
 use super::problem::Problem;
 
@@ -9,12 +9,14 @@ use super::problem::Problem;
 const PYTHON: &str = "Traceback (most recent call last)";
 /// A line of Django's report in plain text.
 const DJANGO: &str = "\nRequest Method: ";
+/// The mark of an exception of Elixir: `** (DBConnection.ConnectionError) connection not available …`.
+const ELIXIR: &str = "\n    ** (";
 /// The exception that caused the one before it.
 const JAVA: &str = "\nCaused by: ";
 
 /// The cause in a plain text; `None` if that is no report of an exception.
 pub(super) fn read(text: &str) -> Option<Problem> {
-    python(text).or_else(|| django(text)).or_else(|| java(text))
+    python(text).or_else(|| django(text)).or_else(|| elixir(text)).or_else(|| java(text))
 }
 
 fn python(text: &str) -> Option<Problem> {
@@ -27,6 +29,12 @@ fn django(text: &str) -> Option<Problem> {
     let mut lines = text.lines();
     let is_report = lines.next()?.contains(" at /") && text.contains(DJANGO);
     lines.next().filter(|line| is_report && !line.is_empty()).map(Problem::text)
+}
+
+fn elixir(text: &str) -> Option<Problem> {
+    let (_, exception) = text.split_once(ELIXIR)?;
+    let (class, message) = exception.lines().next()?.split_once(") ")?;
+    Some(Problem::text(&format!("{class}: {message}")))
 }
 
 fn java(text: &str) -> Option<Problem> {
