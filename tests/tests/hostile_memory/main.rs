@@ -4,6 +4,7 @@
 //! other test. The servers stay here. Linux only, since `/proc` reports the peak.
 
 mod processor;
+mod templates;
 
 use std::net::Ipv4Addr;
 use std::path::Path;

@@ -192,6 +192,20 @@ fn values_of_an_event_stay_in_their_part_of_the_request() {
 }
 
 #[test]
+fn a_url_with_all_its_parameters_is_bounded() {
+    let parameters = |count: usize| {
+        let parameter = |number| format!("p{number}: \"{{{{ event.data.customer.name }}}}\"");
+        let parameters: Vec<String> = (0..count).map(parameter).collect();
+        subscription_of(&with(&format!(", query: {{{}}}", parameters.join(", "))))
+    };
+    let order = ORDER.replace("Zoë\"", &format!("{}\"", "z".repeat(1_000)));
+    let url = |count: usize| composed(&parameters(count), &[&order]).map(|request| request.url);
+    assert_eq!(url(8).expect("a request").query_pairs().count(), 8);
+    let problem = "destination.query: the URL has 9060 bytes with its parameters, and may have 8192; use shorter values";
+    assert_eq!(url(9), Err(Unsendable::Impossible(problem.to_owned())));
+}
+
+#[test]
 fn a_batch_is_one_body_of_all_its_events() {
     let batch =
         |body: &str| with(&format!(", body: {{ids: \"{body}\"}}")) + "  batch: {maxEvents: 10}\n";

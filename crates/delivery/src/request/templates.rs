@@ -19,6 +19,7 @@ use crate::delivery::outcome::Unsendable;
 use crate::event::{Shape, convert};
 use crate::subscription::templates::QueryParameter;
 use crate::subscription::{Destination, Method, Subscription};
+use crate::template::limits::URL_MAX_BYTES;
 use crate::template::{Attempt, Origin, TemplateError, Values};
 
 /// Collects the values that the templates of a request read; `None` if the destination has no templates.
@@ -105,7 +106,12 @@ pub(super) fn url(destination: &Destination, values: Option<&Values>) -> Result<
         query.push(format!("{}={value}", byte_serialize(name.as_bytes()).collect::<String>()));
     }
     url.set_query(Some(query.join("&")).filter(|query| !query.is_empty()).as_deref());
-    Ok(url)
+    match url.as_str().len() {
+        0..=URL_MAX_BYTES => Ok(url),
+        bytes => Err(Unsendable::Impossible(format!(
+            "destination.query: the URL has {bytes} bytes with its parameters, and may have {URL_MAX_BYTES}; use shorter values"
+        ))),
+    }
 }
 
 fn impossible(error: TemplateError) -> Unsendable {
