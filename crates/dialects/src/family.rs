@@ -4,7 +4,7 @@
 //! of no family is reported or counted here. In the formats of others an unknown field is a warning.
 
 use super::ignored::Ignored;
-use super::{eventgrid, foreign};
+use super::{eventbridge, eventgrid, foreign};
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
 use delivery::document::reader::Cursor;
@@ -24,6 +24,8 @@ pub(super) struct Families<'a> {
     pub(super) knative: Vec<Cursor<'a>>,
     /// Event Grid resources, and templates of them.
     pub(super) event_grid: Vec<Cursor<'a>>,
+    /// Parts of EventBridge, and templates of them.
+    pub(super) event_bridge: Vec<Cursor<'a>>,
     /// `Destinations` documents, used by every family.
     pub(super) destinations: Vec<Cursor<'a>>,
     /// `Notifications` documents, of which a deployment has one.
@@ -51,13 +53,15 @@ pub(super) fn sort<'a>(
             sort_native(&mut families, document);
         } else if is_event_grid(&document) {
             families.event_grid.push(document.lenient());
+        } else if eventbridge::is_event_bridge(&document) {
+            families.event_bridge.push(document.lenient());
         } else if is_knative(api_version, &document) {
             families.knative.push(document.lenient());
         } else if let Some(message) = not_deployed(api_version, &document) {
             document.warn(message);
         } else if is_of_kubernetes(api_version, &document) {
             ignored.count(&document);
-        } else {
+        } else if !eventbridge::report_list(&document) {
             report_unknown(&document, api_version);
         }
     }

@@ -43,16 +43,20 @@ const FORMS: [Form; 4] = [
         what: "a template of CloudFormation",
         endings: &[],
         is_form: |text| {
-            has_key(text, "AWSTemplateFormatVersion")
-                || has_key(text, "Resources") && has_type_of_aws(text)
+            let is_template = has_key(text, "AWSTemplateFormatVersion")
+                || has_key(text, "Resources") && has_type_of_aws(text);
+            is_template && !READ.iter().any(|kind| text.contains(kind))
         },
         next_step: |_| AWS,
     },
 ];
 
+/// The resources of CloudFormation that are read, by the beginning of their types.
+const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
+
 /// The next step for deliveries that Azure has.
 pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
-const AWS: &str = "rules of EventBridge and subscriptions of SNS are not read; docs/from-eventbridge.md shows how to write them";
+const AWS: &str = "subscriptions of SNS are not read, and rules of EventBridge from the AWS CLI or CloudFormation: docs/from-eventbridge.md";
 const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
 
 /// Returns true for the name of a form that is not read, such as `main.bicep`.
@@ -126,7 +130,7 @@ mod tests {
     use crate::{Source, read};
 
     /// CloudFormation in YAML, with a tag that YAML readers refuse.
-    const TAGGED: &str = "Resources:\n  Rule:\n    Type: AWS::Events::Rule\n    Properties:\n      EventBusName: !Ref Bus\n";
+    const TAGGED: &str = "Resources:\n  Topic:\n    Type: AWS::SNS::Topic\n    Properties:\n      TopicName: !Ref Name\n";
     const STATE: &str = r#"{"version": 4, "terraform_version": "1.9.5", "resources": [{"mode": "managed",
         "type": "azurerm_eventgrid_event_subscription", "name": "billing", "instances": []}]}"#;
 

@@ -5,8 +5,8 @@
 //! one module, which translates its documents into native ones.
 //!
 //! Steps: text, unless it is of another tool (`foreign`) → documents with positions (`text`) → by family (`family`) → what
-//! references resolve to (`destinations`, `access`) → native documents (`references`; `knative` and `eventgrid` through
-//! `translation`) → subscriptions (`delivery::native`). All of them report through one cursor.
+//! references resolve to (`destinations`, `access`) → native documents (`references`; `knative`, `eventgrid`, `eventbridge`
+//! through `translation`) → subscriptions (`delivery::native`). All of them report through one cursor.
 //!
 //! Promises: one run finds every problem of every document, each with file, line and column; no field is ignored silently,
 //! so an unknown field is an error, or a warning in the formats of others; no input panics.
@@ -20,6 +20,7 @@ mod blank;
 mod deployment;
 mod destination_entry;
 mod destinations;
+mod eventbridge;
 mod eventgrid;
 mod family;
 mod foreign;
@@ -99,7 +100,11 @@ pub fn parse(file: Source<'_>) -> ParsedFile {
     let Source { name, text } = file;
     let parsed = match foreign::recognised(name, text) {
         Some(message) => Parsed::unreadable(message),
-        None => text::parse(name, text),
+        None => {
+            let parse = |text: &str| text::parse(name, &eventbridge::without_tags(text));
+            let template = |text: &str| text::parse("", &eventbridge::without_tags(text));
+            parse(text).with_inner(eventbridge::template_body, template)
+        }
     };
     ParsedFile { name: name.to_owned(), parsed }
 }
@@ -143,8 +148,11 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let mut translated = Translated::default();
     eventgrid::translate(&families.event_grid, &destinations, &described, &mut translated);
     knative::translate(&families.knative, &destinations, &mut translated, &mut ignored);
+    let of_buses = eventbridge::translate(&families.event_bridge, &mut translated);
     ignored.report();
     subscriptions.extend(translated.subscriptions.into_iter().map(Into::into));
+    let topics = topics.into_iter().chain(of_buses.into_iter().map(|of| (of, Some(()))));
+    let topics: Vec<(Node, Option<()>)> = topics.collect();
     let documents = Documents {
         topics: topics.iter().map(|of| topic(of, &findings)).collect(),
         object_topics: translated.topics,

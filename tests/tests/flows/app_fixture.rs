@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::reactions::{self, Reaction};
-use crate::services;
+use crate::{eventbridge, services};
 
 /// The folder of the subscriptions within the data folder.
 const FOLDER: &str = "subscriptions";
@@ -103,7 +103,9 @@ impl AppFixture {
             allow_private: allow_private.to_owned(),
             default_topic: None,
         };
-        let secrets = |name: &str, _: Option<&_>| services::secret(name);
+        let secrets = |name: &str, _: Option<&_>| {
+            eventbridge::secret(name).or_else(|| services::secret(name))
+        };
         let stack = Stack::start_with(&config, secrets).await.expect("the stack starts");
         Self { stack, received, data, port }
     }

@@ -9,6 +9,7 @@ mod address_policy;
 mod app_fixture;
 mod applied;
 mod batches;
+mod eventbridge;
 mod publishing;
 mod reactions;
 mod replies;

@@ -220,6 +220,7 @@ const REST: [&[&str]; 6] = [
         "filter: {any: [{suffix: {source: c}}, {cesql: 'n = 1'}]}",
         "filter: {eventGrid: {operatorType: NumberInRange, key: data.n, values: [[1, 2], [3.5, '12345678901234567890']]}}",
         "filter: {all: [{eventGrid: {operatorType: StringNotContains, key: subject, values: [Ä, b], arrays: elements}}, {exactText: {n: '5'}}]}",
+        "filter: {eventGrid: {operatorType: StringNotIn, key: data.t, values: [Ä, b], arrays: elements, caseSensitive: true}}",
     ],
     &["delay: PT0.5S", "delay: P7D"],
     &["paused: true"],

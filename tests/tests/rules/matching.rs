@@ -62,8 +62,11 @@ pub(crate) const ARRAYS: [Arrays; 3] = [Arrays::OtherType, Arrays::Elements, Arr
 fn condition() -> impl Strategy<Value = Filter> {
     const KEYS: [&str; 7] = ["type", "EVENTTYPE", "subject", "data", "data.x", "n", "topic"];
     let texts = || {
-        let any = (select(&MATCHES[..]), vec(text(), 1..3));
-        any.prop_map(|(how, values)| TextTest::new(how, &values))
+        let any = (select(&MATCHES[..]), vec(text(), 1..3), any::<bool>());
+        any.prop_map(|(how, values, with_case)| match with_case {
+            true => TextTest::with_case(how, values),
+            false => TextTest::new(how, &values),
+        })
     };
     let number = |text: &str| Number::parse(text).expect("a number");
     let one = number("1");

@@ -23,6 +23,7 @@ spec:
   destination: {url: 'https://a.example.com/', auth: {basic: {user: größe 7, password: 'env:P'}}, plainJson: false, notificationHeaders: true, headers: [{name: a, value: b, hidden: true}]}
   filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}, {cesql: 'n = 1'}, {exactText: {n: '1'}}, \
                 {eventGrid: {operatorType: NumberIn, key: data.n, values: [1], arrays: elements}}, \
+                {eventGrid: {operatorType: StringIn, key: data.t, values: [A], caseSensitive: true}}, \
                 {eventGrid: {operatorType: BoolEquals, key: data.b, value: true}}]}
   retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}, otherwiseLeastWait: PT1S, lastAttemptNamesTheLimit: true}
   deadLetter: none

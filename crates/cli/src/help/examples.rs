@@ -60,6 +60,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile convert triggers.yaml",
             "lastmile convert event-subscriptions.json --output json",
+            "lastmile convert examples/eventbridge/ > subscriptions.yaml",
             "lastmile convert subscriptions/ --objects topics/ --owner team-a",
         ],
     ),

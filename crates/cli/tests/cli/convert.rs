@@ -75,6 +75,44 @@ fn the_examples_of_every_dialect_mean_the_same_in_the_native_form() {
 }
 
 #[test]
+fn a_rule_of_eventbridge_means_the_same_in_the_native_form() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/eventbridge");
+    converts(&folder);
+    let printed = lastmile(&["convert", folder.to_str().expect("a path")]);
+    assert_eq!(printed.status.code(), Some(0));
+    let (documents, findings) = (text(&printed.stdout), text(&printed.stderr));
+    assert!(documents.contains("name: orders-to-crm"), "{documents}");
+    assert!(
+        findings.contains("connection.json:8:29: warning: AuthParameters.ApiKeyAuthParameters")
+    );
+}
+
+#[test]
+fn files_that_describe_no_rule_are_errors_with_the_next_step() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let rule = include_str!("../../../../examples/eventbridge/rule.json");
+    for (name, content, problem) in [
+        (
+            "rule.json",
+            rule,
+            "no file has the targets of this rule; add the output of: aws events list-targets-by-rule",
+        ),
+        ("rule.json", &rule[..40], "not JSON that can be read: "),
+        (
+            "rules.json",
+            r#"{"Rules": []}"#,
+            "rules.json:1:11: error: Rules: a list of EventBridge is not read; add the output",
+        ),
+        ("bus.json", r#"{"Name": "default"}"#, "bus.json:1:1: error: apiVersion is missing"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("the file can be written");
+        let (printed, code) = run(folder.path(), &["convert", name]);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains(problem) && printed.contains(name), "{printed}");
+    }
+}
+
+#[test]
 fn json_is_a_list_of_the_same_documents() {
     let path = examples().into_iter().next().expect("an example");
     let path = path.to_str().expect("a path");

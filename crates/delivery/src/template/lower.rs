@@ -23,7 +23,7 @@ type Failure<'t> = (&'t str, Fault);
 
 /// A part of a secret, or another spelling of it, would not be recognised where it has to be hidden.
 const SECRET_AS_IT_IS: &str =
-    "a secret is sent as it is; only `base64` or `urlencode` may be applied to it, once";
+    "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once";
 
 /// The translation of one template.
 pub(super) struct Lowering<'t> {
@@ -306,7 +306,7 @@ impl<'t> Lowering<'t> {
         let value = self.boxed(value)?;
         if self.secret_calls > secrets {
             // Answers are searched for the secret in these spellings, each applied once.
-            let is_searched = matches!(filter.name, "base64" | "urlencode");
+            let is_searched = matches!(filter.name, "base64" | "tojson" | "urlencode");
             if !is_searched || self.secret_filters > filters {
                 return Err(Fault::new(SECRET_AS_IT_IS));
             }

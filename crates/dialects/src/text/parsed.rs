@@ -1,7 +1,7 @@
 //! The documents of a file, and the limits of what is read.
 
 use delivery::document::findings::{Findings, Message, Severity, SourcePosition};
-use delivery::document::node::{Node, Placed, Value};
+use delivery::document::node::{Key, Node, Placed, Value};
 
 /// The largest file: a thousand subscriptions take a tenth of it. The tree of a file is held in memory.
 pub(crate) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -37,6 +37,26 @@ impl Parsed {
         }
     }
 
+    /// Puts the documents of a text in place of each document that holds it, at the position of that document.
+    pub(crate) fn with_inner(
+        self,
+        text_in: impl Fn(&Node) -> Option<&str>,
+        parse: impl Fn(&str) -> Self,
+    ) -> Self {
+        let Self { documents, mut problems } = self;
+        let mut all = Vec::with_capacity(documents.len());
+        for document in documents {
+            let Some(inner) = text_in(&document).map(&parse) else {
+                all.push(document);
+                continue;
+            };
+            let position = document.position;
+            all.extend(inner.documents.into_iter().map(|of| placed_at(of, position)));
+            problems.extend(inner.problems.into_iter().map(|of| Placed { position, ..of }));
+        }
+        Self { documents: all, problems }
+    }
+
     /// The documents, with the file's index among those that are read together; reports its problems.
     pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
         for problem in self.problems {
@@ -46,6 +66,25 @@ impl Parsed {
         self.documents.iter_mut().for_each(|node| node.put_into(file));
         self.documents
     }
+}
+
+/// The value and all that is in it, at one position.
+fn placed_at(node: Node, position: SourcePosition) -> Node {
+    let value = match node.value {
+        Value::List(elements) => {
+            Value::List(elements.into_iter().map(|of| placed_at(of, position)).collect())
+        }
+        Value::Map(entries) => {
+            let entry = |(key, of): (Key, Node)| (Key { position, ..key }, placed_at(of, position));
+            Value::Map(entries.into_iter().map(entry).collect())
+        }
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Integer(_)
+        | Value::Fraction(_)
+        | Value::Text(_)) => other,
+    };
+    Node { value, position }
 }
 
 /// The message for a document that nests too deep, in either format.

@@ -24,7 +24,7 @@ pub(crate) fn read(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let source = Source::new(text);
     let mut bytes = text.as_bytes();
-    for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options()) {
+    for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options(text)) {
         let read = read.map_err(|error| {
             let position = error.location().map_or(BEGINNING, |at| position(&at));
             Placed { value: syntax_message(&error, text), position }
@@ -132,15 +132,17 @@ fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     message
 }
 
-/// Every option that matters is set here, not left to the parser's defaults.
-fn options() -> serde_saphyr::Options {
+/// Every option that matters is set here, not left to the parser's defaults. Templates of CloudFormation have tags such as
+/// `!Sub`, which are dropped.
+fn options(text: &str) -> serde_saphyr::Options {
+    let is_template = text.contains("AWS::Events::");
     serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_reader_input_bytes: Some(FILE_MAX_BYTES) },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIAS_EVENTS_MAX },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
         merge_keys: serde_saphyr::MergeKeyPolicy::Merge,
         legacy_octal_numbers: false,
-        reject_unsupported_tags: true,
+        reject_unsupported_tags: !is_template,
         strict_booleans: true,
         with_snippet: false,
     }

@@ -20,6 +20,9 @@ use crate::output::{out_json, out_raw};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Files of subscriptions, and folders of them, read together
+    ///
+    /// Also what aws events describe-rule, list-targets-by-rule, describe-api-destination and describe-connection print, and
+    /// aws cloudformation get-template --template-stage Processed.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The output format

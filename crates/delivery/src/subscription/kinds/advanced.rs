@@ -20,13 +20,37 @@ const TEXT_MAX_CHARS: usize = 512;
 const ARRAYS: [(&str, Arrays); 3] =
     [("otherType", Arrays::OtherType), ("elements", Arrays::Elements), ("fail", Arrays::Fail)];
 
+/// The field that makes a comparison of texts regard case.
+const CASE_SENSITIVE: &str = "caseSensitive";
+
 /// Reads a condition in our own format.
 pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     at.mapping(|fields| {
         let arrays = fields.get("arrays").map_or(Some(Arrays::OtherType), |at| at.choice(&ARRAYS));
+        let with_case = fields.is_true(CASE_SENSITIVE);
         let exactly = |at: &Cursor<'_>, words: &[(&'static str, ReadTest)]| at.choice(words);
-        condition(fields, arrays?, exactly)
+        let condition = condition(fields, arrays?, exactly)?;
+        if with_case { case_sensitive(fields, condition) } else { Some(condition) }
     })?
+}
+
+/// The condition with its values as they are written; only texts have a case.
+fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
+    let Filter::Advanced(Condition { key, test, arrays }) = filter else { return Some(filter) };
+    let with_case = |test: &TextTest| Some(TextTest::with_case(test.how(), several(fields, text)?));
+    let test = match &test {
+        Test::Text(test) => Test::Text(with_case(test)?),
+        Test::NotText(test) => Test::NotText(with_case(test)?),
+        Test::Number(_)
+        | Test::NotNumber(_)
+        | Test::Bool(_)
+        | Test::IsNullOrUndefined
+        | Test::IsNotNull => {
+            let message = format!("{CASE_SENSITIVE} is for operators that compare texts");
+            return fields.parent().refuse(message);
+        }
+    };
+    Some(Filter::Advanced(Condition { key, test, arrays }))
 }
 
 /// A condition in our own format.
@@ -43,6 +67,11 @@ pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     let mut written = json!({ "operatorType": operator, "key": key.to_string() });
     if let Some((field, values)) = values {
         written[field] = values;
+    }
+    if let Test::Text(test) | Test::NotText(test) = test
+        && test.is_case_sensitive()
+    {
+        written[CASE_SENSITIVE] = json!(true);
     }
     let word = ARRAYS.iter().find(|(_, of)| of == arrays && *of != Arrays::OtherType);
     if let Some((word, _)) = word {
@@ -84,7 +113,7 @@ fn text_test(test: &TextTest, is_negated: bool) -> Operator {
         (TextMatch::EndsWith, false) => "StringEndsWith",
         (TextMatch::EndsWith, true) => "StringNotEndsWith",
     };
-    (operator, Some(("values", json!(test.folded()))))
+    (operator, Some(("values", json!(test.values()))))
 }
 
 /// A number in its own digits: as text if JSON would round it.

@@ -7,6 +7,7 @@ use super::{order, text, values};
 fn a_header_cannot_be_split() {
     for (template, header) in [
         ("Bearer {{ secret('API_KEY') }}", Ok("Bearer s3cret")),
+        ("{{ secret('API_KEY') | tojson }}", Ok("\"s3cret\"")),
         ("{{ event.data.text }}", Ok("Gr%C3%B6%C3%9Fe \"L\"")),
         (" {{ event.data.n }} ", Ok("5")),
         (

@@ -80,11 +80,12 @@ pub enum NumberTest {
     InRange(Vec<(Number, Number)>),
 }
 
-/// How a string is compared, without regard to case.
+/// A comparison of a string with values, without regard to case unless `written` has them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,
     folded: Vec<String>,
+    written: Option<Vec<String>>,
 }
 
 /// The relation of a string to one of the values.
@@ -124,7 +125,13 @@ impl TextTest {
     /// A comparison with each of these values.
     #[must_use]
     pub fn new(how: TextMatch, values: &[String]) -> Self {
-        Self { how, folded: values.iter().map(|value| folded(value)).collect() }
+        Self { how, folded: values.iter().map(|value| folded(value)).collect(), written: None }
+    }
+
+    /// A comparison with each of these values that regards case. Event Grid has none.
+    #[must_use]
+    pub fn with_case(how: TextMatch, values: Vec<String>) -> Self {
+        Self { written: Some(values.clone()), ..Self::new(how, &values) }
     }
 
     /// How a string is compared with each of the values.
@@ -133,16 +140,29 @@ impl TextTest {
         self.how
     }
 
-    /// The values, with their case folded.
+    /// The values, with their case folded: a string that passes also passes with them, if its case is folded.
     #[must_use]
     pub fn folded(&self) -> &[String] {
         &self.folded
     }
 
-    /// Whether a folded string passes.
+    /// True if case is regarded.
+    #[must_use]
+    pub fn is_case_sensitive(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// The values that a string is compared with.
+    #[must_use]
+    pub fn values(&self) -> &[String] {
+        self.written.as_deref().unwrap_or(&self.folded)
+    }
+
+    /// Compares a string with each value.
     fn passes(&self, text: &str) -> bool {
-        self.folded.iter().any(|value| match self.how {
-            TextMatch::In => text == *value,
+        let text = if self.is_case_sensitive() { Cow::Borrowed(text) } else { folded(text).into() };
+        self.values().iter().any(|value| match self.how {
+            TextMatch::In => *text == **value,
             TextMatch::Contains => text.contains(value),
             TextMatch::BeginsWith => text.starts_with(value),
             TextMatch::EndsWith => text.ends_with(value),
@@ -190,7 +210,7 @@ impl Condition {
             any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)))
         };
         let text = |test: &TextTest| {
-            any(&|value| folded_text(&self.key, value).is_some_and(|text| test.passes(&text)))
+            any(&|value| text_of(&self.key, value).is_some_and(|text| test.passes(&text)))
         };
         let is_comparable = self.arrays != Arrays::Fail || !value.starts_with('[');
         match &self.test {
@@ -209,7 +229,8 @@ impl Condition {
 #[must_use]
 pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
     let values = key.value(members).map(|value| candidates(value, arrays));
-    values.into_iter().flatten().filter_map(|value| folded_text(key, value)).collect()
+    let texts = values.into_iter().flatten().filter_map(|value| text_of(key, value));
+    texts.map(|text| folded(&text)).collect()
 }
 
 /// The values to compare: the value itself, or the elements of the array.
@@ -221,15 +242,14 @@ fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
     elements.into_iter().map(RawValue::get).collect()
 }
 
-/// A string's content with its case folded; for a number or boolean among the event's own members its
-/// spelling, since attributes of CloudEvents are compared as strings.
-fn folded_text(key: &Key, value: &str) -> Option<String> {
-    let text: Cow<'_, str> = match value.as_bytes().first()? {
-        b'"' => Cow::Owned(serde_json::from_str(value).ok()?),
-        b'{' | b'[' | b'n' => return None,
-        _ => key.is_attribute().then_some(Cow::Borrowed(value))?,
-    };
-    Some(folded(&text))
+/// A string's content; for a number or boolean among the event's own members its spelling, since attributes of CloudEvents
+/// are compared as strings.
+fn text_of<'v>(key: &Key, value: &'v str) -> Option<Cow<'v, str>> {
+    match value.as_bytes().first()? {
+        b'"' => serde_json::from_str(value).ok().map(Cow::Owned),
+        b'{' | b'[' | b'n' => None,
+        _ => key.is_attribute().then_some(Cow::Borrowed(value)),
+    }
 }
 
 #[cfg(test)]

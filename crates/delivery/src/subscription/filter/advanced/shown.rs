@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Arrays, Condition, NumberTest, Test, TextMatch};
+use super::{Arrays, Condition, NumberTest, Test, TextMatch, TextTest};
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,10 +16,10 @@ impl fmt::Display for Condition {
             }
             Test::Bool(expected) => write!(f, "{key} BoolEquals {expected}"),
             Test::Text(test) => {
-                write!(f, "{key} String{} {}", relation(test.how()), texts(test.folded()))
+                write!(f, "{key} String{} {}", relation(test.how()), texts(test))
             }
             Test::NotText(test) => {
-                write!(f, "{key} StringNot{} {}", relation(test.how()), texts(test.folded()))
+                write!(f, "{key} StringNot{} {}", relation(test.how()), texts(test))
             }
             Test::IsNullOrUndefined => write!(f, "{key} IsNullOrUndefined"),
             Test::IsNotNull => write!(f, "{key} IsNotNull"),
@@ -67,6 +67,8 @@ fn relation(how: TextMatch) -> &'static str {
     }
 }
 
-fn texts(texts: &[String]) -> String {
-    texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ")
+fn texts(test: &TextTest) -> String {
+    let texts: Vec<String> = test.values().iter().map(|text| format!("{text:?}")).collect();
+    let case = if test.is_case_sensitive() { " (case counts)" } else { "" };
+    format!("{}{case}", texts.join(", "))
 }

@@ -80,3 +80,17 @@ fn a_large_whole_number_is_not_its_neighbour() {
     assert!(!holds(&test, "9007199254740992"));
     assert!(!holds(&test, "9007199254740993.5"));
 }
+
+#[test]
+fn texts_may_be_compared_with_case() {
+    let test = |how| TextTest::with_case(how, vec!["Zoë".to_owned()]);
+    for (test, holds_for, fails_for) in [
+        (Test::Text(test(TextMatch::In)), r#""Zoë""#, r#""zoë""#),
+        (Test::NotText(test(TextMatch::In)), r#""zoë""#, r#""Zoë""#),
+        (Test::Text(test(TextMatch::BeginsWith)), r#""Zoë B""#, r#""ZoË B""#),
+        (Test::Text(test(TextMatch::EndsWith)), r#""A Zoë""#, r#""A ZOË""#),
+        (Test::Text(test(TextMatch::Contains)), r#"" Zoë ""#, r#"" zoë ""#),
+    ] {
+        assert!(holds(&test, holds_for) && !holds(&test, fails_for), "{test:?}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Connections: how requests authenticate, and the parameters that are added to each of them.
+//!
+//! Separate because a connection may have several destinations, and because of its secrets: EventBridge prints none. Each
+//! becomes the name of a variable, with a warning to set it, unless a template names where the secret is stored.
+
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::auth::oauth2::NAMED_PARAMETERS;
+use serde_json::{Map, Value as Json, json};
+
+use super::literal::literal;
+use super::template_text::constant;
+
+/// The authentication of requests, and the parameters that are added to them.
+#[derive(Default)]
+pub(super) struct Connection<'a> {
+    /// The native `auth`, and the field that states it.
+    pub(super) auth: Option<(Json, Cursor<'a>)>,
+    pub(super) headers: Vec<Parameter<'a>>,
+    pub(super) query: Vec<Parameter<'a>>,
+    pub(super) body: Vec<Parameter<'a>>,
+}
+
+/// A parameter of `InvocationHttpParameters`.
+pub(super) struct Parameter<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: Value<'a>,
+    pub(super) at: Cursor<'a>,
+}
+
+/// The value of a parameter.
+pub(super) enum Value<'a> {
+    Stated(&'a str),
+    /// The name of a secret.
+    Secret(String),
+}
+
+impl Parameter<'_> {
+    /// The value as a template that writes text.
+    pub(super) fn text(&self) -> String {
+        match &self.value {
+            Value::Stated(text) => constant(text, false),
+            Value::Secret(name) => format!("{{{{ secret({}) }}}}", json!(name)),
+        }
+    }
+
+    /// The value as a template that writes JSON.
+    pub(super) fn json(&self) -> String {
+        match &self.value {
+            Value::Stated(text) => constant(&json!(text).to_string(), false),
+            Value::Secret(name) => format!("{{{{ secret({}) | tojson }}}}", json!(name)),
+        }
+    }
+}
+
+/// The fields of a connection that change no request.
+const IGNORED_FIELDS: [&str; 11] = [
+    "ConnectionArn",
+    "ConnectionState",
+    "CreationTime",
+    "Description",
+    "KmsKeyIdentifier",
+    "LastAuthorizedTime",
+    "LastModifiedTime",
+    "Name",
+    "SecretArn",
+    "StateReason",
+    "Tags",
+];
+
+/// Reads a connection.
+pub(super) fn read<'a>(fields: &Fields<'a>, name: &str) -> Option<Connection<'a>> {
+    fields.accept(&IGNORED_FIELDS);
+    fields.given("InvocationConnectivityParameters").iter().for_each(report_private);
+    let kind = fields.required("AuthorizationType")?;
+    let at = fields.required("AuthParameters")?;
+    at.mapping(|of| {
+        of.given("ConnectivityParameters").iter().for_each(report_private);
+        let mut connection = Connection { auth: auth(of, &kind, name), ..Connection::default() };
+        if let Some(added) = of.given("InvocationHttpParameters") {
+            added.mapping(|of| {
+                connection.headers = parameters(of, "HeaderParameters", name)?;
+                connection.query = parameters(of, "QueryStringParameters", name)?;
+                connection.body = parameters(of, "BodyParameters", name)?;
+                Some(())
+            })??;
+        }
+        connection.auth.is_some().then_some(connection)
+    })?
+}
+
+fn report_private(at: &Cursor<'_>) {
+    let message =
+        "a private endpoint is not reached through a resource configuration of VPC Lattice";
+    at.warn(Message::new(message).help("run dispatch in a VPC that reaches it"));
+}
+
+fn auth<'a>(of: &Fields<'a>, kind: &Cursor<'a>, name: &str) -> Option<(Json, Cursor<'a>)> {
+    let field = match literal(kind)? {
+        "API_KEY" => "ApiKeyAuthParameters",
+        "BASIC" => "BasicAuthParameters",
+        "OAUTH_CLIENT_CREDENTIALS" => "OAuthParameters",
+        _ => return kind.refuse("has to be API_KEY, BASIC or OAUTH_CLIENT_CREDENTIALS"),
+    };
+    let at = of.required(field)?;
+    let auth = at.mapping(|of| match field {
+        "ApiKeyAuthParameters" => {
+            let header = literal(&of.required("ApiKeyName")?)?;
+            let value = secret(of, "ApiKeyValue", (name, "API_KEY"));
+            Some(json!({ "header": { "name": header, "value": value } }))
+        }
+        "BasicAuthParameters" => {
+            let user = literal(&of.required("Username")?)?;
+            let password = secret(of, "Password", (name, "PASSWORD"));
+            Some(json!({ "basic": { "user": user, "password": password } }))
+        }
+        _ => oauth2(of, name).map(|client| json!({ "oauth2": client })),
+    })??;
+    Some((auth, at))
+}
+
+/// The name of the secret in a field, which only a template has. A stated secret is not copied: a variable stands in its
+/// place, with a warning to set it.
+fn secret(of: &Fields<'_>, field: &'static str, (connection, part): (&str, &str)) -> String {
+    let stated = of.given(field);
+    if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
+        return stored;
+    }
+    let name = format!("{connection}_{part}").to_ascii_uppercase();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
+    let message = format!("the secret {why}: the Subscription names it env:{name}");
+    let help = format!("set {name} for dispatch, or name a secret of a store in its place");
+    stated.as_ref().unwrap_or(of.parent()).warn(Message::new(message).help(help));
+    format!("env:{name}")
+}
+
+/// The name of a secret that a dynamic reference of CloudFormation names, such as
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`.
+fn stored(text: &str) -> Option<String> {
+    let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
+    if let Some(parameter) = reference.strip_prefix("ssm-secure:") {
+        return Some(format!("ssm:{}", parameter.split(':').next()?));
+    }
+    let secret = reference.strip_prefix("secretsmanager:")?;
+    let (id, rest) = secret.split_once(":SecretString").unwrap_or((secret, ""));
+    let member = rest.strip_prefix(':').and_then(|rest| rest.split(':').next());
+    let member = member.filter(|member| !member.is_empty());
+    Some(format!("secretsmanager:{id}{}", member.map(|of| format!("#{of}")).unwrap_or_default()))
+}
+
+/// The parameters of a list. A secret has no value in the output of the AWS CLI.
+fn parameters<'a>(
+    of: &Fields<'a>,
+    field: &'static str,
+    connection: &str,
+) -> Option<Vec<Parameter<'a>>> {
+    let Some(list) = of.given(field) else { return Some(Vec::new()) };
+    list.each(|at| {
+        at.mapping(|of| {
+            let name = literal(&of.required("Key")?)?;
+            let value = match of.is_true("IsValueSecret") {
+                true => Value::Secret(secret(of, "Value", (connection, name))),
+                false => Value::Stated(literal(&of.required("Value")?)?),
+            };
+            Some(Parameter { name, value, at: at.clone() })
+        })?
+    })
+}
+
+/// The native form of `OAuthParameters`.
+fn oauth2(of: &Fields<'_>, connection: &str) -> Option<Json> {
+    let endpoint = of.required("AuthorizationEndpoint")?;
+    let mut token_url = literal(&endpoint)?.to_owned();
+    if let Some(method) = of.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
+    {
+        method.warn(Message::new("a token is requested by POST here"));
+    }
+    let client = of.required("ClientParameters")?.mapping(|of| {
+        let id = literal(&of.required("ClientID")?)?;
+        Some((id.to_owned(), secret(of, "ClientSecret", (connection, "CLIENT_SECRET"))))
+    });
+    let (id, client_secret) = client??;
+    let mut written = json!({ "clientId": id, "clientSecret": client_secret });
+    if let Some(added) = of.given("OAuthHttpParameters") {
+        let read = added.mapping(|of| {
+            let body = parameters(of, "BodyParameters", connection)?;
+            let query = parameters(of, "QueryStringParameters", connection)?;
+            let headers = parameters(of, "HeaderParameters", connection)?;
+            Some((body, query, headers))
+        });
+        let (body, query, headers) = read??;
+        form(&body, &mut written);
+        for parameter in &query {
+            token_url = with_parameter(token_url, parameter);
+        }
+        for Parameter { name, at, .. } in headers {
+            if !name.eq_ignore_ascii_case("content-type") {
+                at.warn(format!("the request for a token has no header {name} here"));
+            }
+        }
+    }
+    written["tokenUrl"] = json!(token_url);
+    Some(written)
+}
+
+/// Adds the fields of the form of a token request. A secret among them cannot be sent.
+fn form(body: &[Parameter<'_>], written: &mut Json) {
+    let mut others = Map::new();
+    for Parameter { name, value, at } in body {
+        match value {
+            Value::Secret(_) => at.warn(not_sent(name)),
+            Value::Stated(_) if *name == "grant_type" => {}
+            Value::Stated(text) if NAMED_PARAMETERS.contains(name) => written[*name] = json!(text),
+            Value::Stated(text) => _ = others.insert((*name).to_owned(), json!(text)),
+        }
+    }
+    if !others.is_empty() {
+        written["parameters"] = Json::Object(others);
+    }
+}
+
+fn with_parameter(url: String, Parameter { name, value, at }: &Parameter<'_>) -> String {
+    let Value::Stated(text) = value else {
+        at.warn(not_sent(name));
+        return url;
+    };
+    let Ok(mut parsed) = url::Url::parse(&url) else { return url };
+    parsed.query_pairs_mut().append_pair(name, text);
+    parsed.into()
+}
+
+fn not_sent(name: &str) -> Message {
+    let message = format!("the request for a token cannot have a secret as its parameter {name}");
+    Message::new(message)
+        .help("state it in parameters if it may be read by everyone who reads the file")
+}

@@ -1,0 +1,88 @@
+//! Documents → the parts of EventBridge that they describe.
+//!
+//! Separate from these because only this module knows which output is of which command.
+
+use delivery::document::findings::Message;
+use delivery::document::reader::Cursor;
+
+use super::resources::{Resource, Resources, Rule};
+use super::template;
+
+/// The kind of a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rule,
+    Targets,
+    Destination,
+    Connection,
+    Template,
+}
+
+/// Returns true for an output of the AWS CLI that describes a part of EventBridge, and for a template.
+pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
+    document.peek("apiVersion").is_none() && kind(document).is_some()
+}
+
+/// Reports a list of the AWS CLI, which has less than the descriptions that are read; false for another document.
+pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
+    let lists = [
+        ("Rules", "describe-rule"),
+        ("ApiDestinations", "describe-api-destination"),
+        ("Connections", "describe-connection"),
+    ];
+    let found = lists.into_iter().find_map(|(field, command)| {
+        document.peek(field).filter(Cursor::is_list).map(|list| (list, command))
+    });
+    let Some((list, command)) = found else { return false };
+    let help = format!("add the output of: aws events {command} --name NAME, for each of them");
+    list.error(Message::new("a list of EventBridge is not read").help(help));
+    true
+}
+
+fn kind(document: &Cursor<'_>) -> Option<Kind> {
+    let has = |field: &str| document.peek(field).is_some();
+    if has("InvocationEndpoint") && has("ApiDestinationArn") {
+        Some(Kind::Destination)
+    } else if has("AuthorizationType") && has("ConnectionArn") {
+        Some(Kind::Connection)
+    } else if document.text_at("Arn").contains(":rule/") {
+        Some(Kind::Rule)
+    } else if document.peek("Targets").is_some_and(|targets| targets.is_list()) {
+        Some(Kind::Targets)
+    } else {
+        template::is_template(document).then_some(Kind::Template)
+    }
+}
+
+/// Sorts the documents of all files.
+pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
+    let mut found = Resources::default();
+    for document in documents {
+        let (name, at) = (document.text_at("Name"), document.clone());
+        let resource = |id| Resource { name, id: document.text_at(id), at: document.clone() };
+        match kind(document) {
+            Some(Kind::Rule) => found.rules.push(Rule { name, at, targets: None }),
+            Some(Kind::Destination) => found.destinations.push(resource("ApiDestinationArn")),
+            Some(Kind::Connection) => found.connections.push(resource("ConnectionArn")),
+            Some(Kind::Targets | Kind::Template) | None => {}
+        }
+    }
+    let of_kind = |of: Kind| documents.iter().filter(move |document| kind(document) == Some(of));
+    of_kind(Kind::Targets).for_each(|targets| add_targets(targets, &mut found.rules));
+    of_kind(Kind::Template).for_each(|of| template::add(of, &mut found));
+    found
+}
+
+/// Adds the targets of a rule. Their output does not name it, so it is the only one, or the name of the file does.
+fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
+    let is_only = rules.len() == 1;
+    let named = rules.iter_mut().filter(|rule| is_only || document.file_stem().contains(rule.name));
+    let Some(rule) = named.max_by_key(|rule| rule.name.len()) else {
+        let message = "no file has the rule of these targets, or several may be theirs";
+        let help = "add the output of: aws events describe-rule --name RULE; with several rules, the name of this file has \
+                    to contain that of its rule, such as RULE-targets.json";
+        return document.error(Message::new(message).help(help));
+    };
+    let targets = document.peek("Targets").map(|targets| targets.peek_list());
+    rule.targets.get_or_insert_default().extend(targets.unwrap_or_default());
+}

@@ -1,0 +1,195 @@
+//! The body that a target gets: the event, a part of it, a constant, or a template with variables.
+//!
+//! Separate because a template of EventBridge is a text in which `<name>` is a variable: as JSON where it stands alone, and
+//! as the inside of a text between quotes. Everything else of it stays as it is written.
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
+
+use std::collections::BTreeMap;
+
+use delivery::document::findings::{Message, quoted};
+use delivery::document::reader::{Cursor, Fields};
+use serde_json::json;
+
+use super::literal::literal;
+use super::template_text::{constant, expression};
+
+/// The names of what a rule has in every template.
+const RESERVED: &str = "aws.events.";
+/// The members of an event without its detail.
+const ENVELOPE: [&str; 8] =
+    ["version", "id", "detail-type", "source", "account", "time", "region", "resources"];
+
+/// The template of an event as it is.
+pub(super) const WHOLE_EVENT: &str = "{{ event.data | tojson }}";
+
+/// A member that is added to a body: its name, and its value as part of a template in JSON.
+pub(super) type Member = (String, String);
+
+/// Reads the input of a target. `None` if the event is sent as it is, or with an error.
+pub(super) fn body(
+    target: &Fields<'_>,
+    (rule, arn): (&str, &str),
+    members: &[Member],
+) -> Option<String> {
+    let whole = match (
+        target.given("Input"),
+        target.given("InputPath"),
+        target.given("InputTransformer"),
+    ) {
+        (Some(input), _, _) => constant(literal(&input)?, false),
+        (None, Some(path), _) if literal(&path)? != "$" => json_of(&expression_at(&path)?),
+        (None, None, Some(transformer)) => {
+            transformer.mapping(|of| transformed(of, (rule, arn)))??
+        }
+        (None, _, _) if members.is_empty() => return None,
+        (None, _, _) => WHOLE_EVENT.to_owned(),
+    };
+    if members.is_empty() {
+        return Some(whole);
+    }
+    let Some(body) = with_members(&whole, members) else {
+        let message = "the connection adds body parameters to this input, which is no object";
+        return target.parent().refuse(Message::new(message).help("state an object"));
+    };
+    Some(body)
+}
+
+/// The tag that writes a value as JSON.
+fn json_of(expression: &str) -> String {
+    format!("{{{{ {expression} | tojson }}}}")
+}
+
+fn expression_at(path: &Cursor<'_>) -> Option<String> {
+    let text = literal(path)?;
+    expression(text).or_else(|| {
+        let message = format!("{} may lead to several values", quoted(text));
+        path.refuse(Message::new(message).help("a path such as $.detail.items[0].id"))
+    })
+}
+
+/// The template of an object with further members at its end, in place of those with the same names.
+fn with_members(whole: &str, members: &[Member]) -> Option<String> {
+    let named = |name: &str| constant(&json!(name).to_string(), false);
+    let written = members.iter().map(|(name, value)| format!("{}:{value}", named(name)));
+    let written = written.collect::<Vec<_>>().join(",");
+    let object = whole.strip_prefix("{{ ").and_then(|of| of.strip_suffix(" | tojson }}"));
+    if let Some(object) = object.filter(|object| !object.contains("}}")) {
+        let names: Vec<String> = members.iter().map(|(name, _)| json!(name).to_string()).collect();
+        let names = names.join(", ");
+        return Some(format!(
+            "{{{{ '{{' }}}}{{% for name in {object} if name not in [{names}] %}}{{{{ name | tojson }}}}:\
+             {{{{ ({object})[name] | tojson }}}},{{% endfor %}}{written}}}"
+        ));
+    }
+    let open = whole.trim_end().strip_suffix('}').filter(|open| open.starts_with('{'))?;
+    let comma = if open.trim() == "{" { "" } else { "," };
+    Some(format!("{open}{comma}{written}}}"))
+}
+
+/// Reads `InputTransformer`.
+fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String> {
+    let mut variables = BTreeMap::new();
+    if let Some(paths) = fields.given("InputPathsMap") {
+        for path in paths.entries()? {
+            variables.insert(path.name, Variable::Path(expression_at(&path.value)?));
+        }
+    }
+    let at = fields.required("InputTemplate")?;
+    let template = literal(&at)?;
+    let envelope = ENVELOPE.map(|name| format!("'{name}': event.data['{name}']")).join(", ");
+    variables.insert("aws.events.rule-name", Variable::Text(rule.to_owned()));
+    variables.insert("aws.events.rule-arn", Variable::Text(arn.to_owned()));
+    variables.insert("aws.events.event", Variable::Path(format!("{{{envelope}}}")));
+    variables.insert("aws.events.event.json", Variable::Path("event.data".to_owned()));
+    variables
+        .insert("aws.events.event.ingestion-time", Variable::Path("event.data.time".to_owned()));
+    if template.contains("<aws.events.rule-arn>") && arn.is_empty() {
+        let help = "write it, or convert the output of aws events describe-rule";
+        return at.refuse(Message::new("a template does not state the ARN of its rule").help(help));
+    }
+    if template.contains("<aws.events.event.ingestion-time>") {
+        let message =
+            "the event in a queue does not have the time at which EventBridge received it";
+        at.warn(Message::new(message).help("its own time stands there in its place"));
+    }
+    let unknown =
+        tags(template).find(|name| name.starts_with(RESERVED) && !variables.contains_key(name));
+    if let Some(name) = unknown {
+        return at.refuse(format!("{} is no variable that is known here", quoted(name)));
+    }
+    Some(rendered(template, &variables))
+}
+
+/// The value of a variable.
+enum Variable {
+    /// An expression.
+    Path(String),
+    /// A text that is the same for every event.
+    Text(String),
+}
+
+/// The names between `<` and `>`.
+fn tags(template: &str) -> impl Iterator<Item = &str> {
+    template.split('<').skip(1).filter_map(|part| part.split_once('>')).map(|(name, _)| name)
+}
+
+/// The place of a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A value of JSON.
+    Value,
+    /// Within a text of JSON.
+    Text,
+    /// A text that is not JSON.
+    Plain,
+}
+
+/// Writes a template of EventBridge as one of ours.
+fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
+    let is_variable =
+        || template.starts_with('<') && template.find('>') == Some(template.len() - 1);
+    let is_json = template.trim_start().starts_with(['{', '[', '"']) || is_variable();
+    let mut place = if is_json { Place::Value } else { Place::Plain };
+    let (mut written, mut text, mut rest) = (String::new(), String::new(), template);
+    while let Some(character) = rest.chars().next() {
+        let tag = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        let variable = tag.and_then(|(name, after)| Some((variables.get(name)?, after)));
+        if let Some((variable, after)) = variable {
+            written.push_str(&constant(&text, matches!(variable, Variable::Path(_))));
+            text.clear();
+            written.push_str(&variable.written(place));
+            rest = after;
+            continue;
+        }
+        let is_escape = place == Place::Text && character == '\\';
+        let length = rest.chars().take(1 + usize::from(is_escape)).map(char::len_utf8).sum();
+        let (part, after) = rest.split_at(length);
+        text.push_str(part);
+        place = match (place, character) {
+            (Place::Value, '"') => Place::Text,
+            (Place::Text, '"') => Place::Value,
+            (place, _) => place,
+        };
+        rest = after;
+    }
+    written + &constant(&text, false)
+}
+
+impl Variable {
+    /// Its part of a template. A value that the event does not have is null, or nothing within a text.
+    fn written(&self, place: Place) -> String {
+        match (self, place) {
+            (Self::Path(path), Place::Value) => json_of(&format!("{path} | default(none)")),
+            (Self::Path(path), Place::Text) => {
+                format!("{{{{ (({path} | default('') ~ '') | tojson)[1:-1] }}}}")
+            }
+            (Self::Path(path), Place::Plain) => format!("{{{{ {path} | default('') }}}}"),
+            (Self::Text(text), Place::Plain) => constant(text, false),
+            (Self::Text(text), Place::Value) => constant(&json!(text).to_string(), false),
+            (Self::Text(text), Place::Text) => {
+                let json = json!(text).to_string();
+                constant(json.get(1..json.len() - 1).unwrap_or_default(), false)
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The request to an API destination: its address, method, headers, query and authentication.
+//!
+//! Separate because three resources decide it: the destination, the `HttpParameters` of the target, and the connection,
+//! whose parameters take precedence over those of the target.
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-api-destinations.html>
+
+use std::collections::BTreeMap;
+
+use delivery::document::findings::{Message, quoted};
+use delivery::document::reader::{Cursor, Entry, Fields};
+use serde_json::{Map, Value as Json, json};
+
+use super::super::translation::Translation;
+use super::connection::{Connection, Value};
+use super::literal::literal;
+use super::template_text::dynamic;
+
+/// Headers that EventBridge does not send, whoever states them.
+const REMOVED_HEADERS: [&str; 33] = [
+    "a-im",
+    "accept-charset",
+    "accept-datetime",
+    "accept-encoding",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-md5",
+    "date",
+    "expect",
+    "forwarded",
+    "from",
+    "host",
+    "http2-settings",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "max-forwards",
+    "origin",
+    "pragma",
+    "proxy-authorization",
+    "range",
+    "referer",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+    "warning",
+];
+
+/// Reads an API destination, and sets where requests go.
+pub(super) fn destination(
+    fields: &Fields<'_>,
+    parameters: Option<&Cursor<'_>>,
+    to: &mut Translation,
+) -> Option<()> {
+    let endpoint = fields.required("InvocationEndpoint")?;
+    let url = url(literal(&endpoint)?, parameters)?;
+    to.set("destination.url", &json!(url), &endpoint);
+    if let Some(method) = fields.given("HttpMethod") {
+        let text = literal(&method)?;
+        if matches!(text, "HEAD" | "OPTIONS") {
+            let help = "POST, PUT, PATCH, DELETE and GET are sent here";
+            return method
+                .refuse(Message::new(format!("the method {text} is not sent")).help(help));
+        }
+        to.set("destination.method", &json!(text), &method);
+    }
+    if let Some(rate) = fields.given("InvocationRateLimitPerSecond") {
+        to.set("destination.maxPerSecond", &rate.json(), &rate);
+    }
+    Some(())
+}
+
+/// The endpoint with the values of its `*`.
+fn url(endpoint: &str, parameters: Option<&Cursor<'_>>) -> Option<String> {
+    let values = parameters.and_then(|of| of.peek("PathParameterValues"));
+    let mut parts = endpoint.split('*');
+    let mut url = parts.next().unwrap_or_default().to_owned();
+    let mut values = values.map(|of| of.peek_list()).unwrap_or_default().into_iter();
+    for part in parts {
+        match values.next() {
+            Some(value) => url.push_str(&dynamic_at(&value)?),
+            None => url.push('*'),
+        }
+        url.push_str(part);
+    }
+    if let Some(value) = values.next() {
+        value.warn("not used: the endpoint has no * for this value");
+    }
+    Some(url)
+}
+
+/// A constant, or the expression for a path into the event.
+fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
+    dynamic(literal(at)?).map_or_else(
+        |path| {
+            let message = format!("{} may lead to several values", quoted(path));
+            at.refuse(Message::new(message).help("a path such as $.detail.items[0].id"))
+        },
+        Some,
+    )
+}
+
+/// Sets headers and query: those of the target, and in their place those of the connection. Returns the content type, if it
+/// is stated.
+pub(super) fn parameters<'a>(
+    of_target: Option<&Cursor<'a>>,
+    connection: &Connection<'a>,
+    to: &mut Translation,
+) -> Option<Option<Stated<'a>>> {
+    let at = of_target.or_else(|| connection.auth.as_ref().map(|(_, at)| at))?;
+    let mut headers = headers(of_target, connection)?;
+    let content_type = headers.remove("content-type");
+    let headers: Vec<Json> = headers.into_values().map(|(header, _)| header).collect();
+    if !headers.is_empty() {
+        to.set("destination.headers", &json!(headers), at);
+    }
+    let query = query(of_target, connection)?;
+    if !query.is_empty() {
+        to.set("destination.query", &Json::Object(query), at);
+    }
+    match content_type.map(|(mut header, at)| (header["value"].take(), at)) {
+        Some((Json::Null, at)) => {
+            at.refuse("the content type of a body is the same for every event")
+        }
+        stated => Some(stated),
+    }
+}
+
+/// A value, and the field that states it.
+type Stated<'a> = (Json, Cursor<'a>);
+
+/// The entries of a section of `HttpParameters`.
+fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Vec<Entry<'a>> {
+    let section = of_target.and_then(|of| of.peek(section));
+    section.map(|of| of.peek_entries()).unwrap_or_default()
+}
+
+/// The headers by their names in lower case, without those that EventBridge removes.
+fn headers<'a>(
+    of_target: Option<&Cursor<'a>>,
+    connection: &Connection<'a>,
+) -> Option<BTreeMap<String, Stated<'a>>> {
+    let mut headers = BTreeMap::new();
+    for Entry { name, value, .. } in entries(of_target, "HeaderParameters") {
+        headers.insert(name.to_ascii_lowercase(), (header(name, &value)?, value));
+    }
+    for parameter in &connection.headers {
+        let (name, at) = (parameter.name, parameter.at.clone());
+        let header = match &parameter.value {
+            Value::Stated(_) => json!({ "name": name, "value": parameter.text() }),
+            Value::Secret(secret) => json!({ "name": name, "secret": secret }),
+        };
+        headers.insert(name.to_ascii_lowercase(), (header, at));
+    }
+    headers.retain(|name, (_, at)| {
+        let is_removed = REMOVED_HEADERS.contains(&name.as_str());
+        if is_removed {
+            at.warn("left out: EventBridge does not send this header either");
+        }
+        !is_removed
+    });
+    Some(headers)
+}
+
+fn query(of_target: Option<&Cursor<'_>>, connection: &Connection<'_>) -> Option<Map<String, Json>> {
+    let mut query = Map::new();
+    for Entry { name, value, .. } in entries(of_target, "QueryStringParameters") {
+        query.insert(name.to_owned(), json!(dynamic_at(&value)?));
+    }
+    for parameter in &connection.query {
+        query.insert(parameter.name.to_owned(), json!(parameter.text()));
+    }
+    Some(query)
+}
+
+/// A header of a target. A path leaves it out if the event has no such value.
+fn header(name: &str, at: &Cursor<'_>) -> Option<Json> {
+    let value = dynamic_at(at)?;
+    match at.peek_text().filter(|text| text.starts_with("$.")) {
+        Some(path) => Some(json!({ "name": name, "path": path })),
+        None => Some(json!({ "name": name, "value": value })),
+    }
+}

@@ -1,0 +1,58 @@
+//! The rules, API destinations and connections of all files, joined by ARN and name.
+//!
+//! Separate because each comes from a command of its own (`aws events describe-rule` and so on), or from the resources of
+//! a template of CloudFormation, which name each other by logical ids.
+
+use delivery::document::reader::Cursor;
+
+/// The parts of EventBridge that documents describe.
+#[derive(Default)]
+pub(super) struct Resources<'a> {
+    pub(super) rules: Vec<Rule<'a>>,
+    pub(super) destinations: Vec<Resource<'a>>,
+    pub(super) connections: Vec<Resource<'a>>,
+    /// The event buses of templates.
+    pub(super) buses: Vec<Resource<'a>>,
+}
+
+/// A rule and its targets.
+pub(super) struct Rule<'a> {
+    pub(super) name: &'a str,
+    pub(super) at: Cursor<'a>,
+    /// `None` if no file has them.
+    pub(super) targets: Option<Vec<Cursor<'a>>>,
+}
+
+/// An API destination or a connection.
+pub(super) struct Resource<'a> {
+    pub(super) name: &'a str,
+    /// Its ARN; in a template its logical id.
+    pub(super) id: &'a str,
+    pub(super) at: Cursor<'a>,
+}
+
+/// The resource that a reference names: by its ARN, its logical id, or its name.
+pub(super) fn named<'r, 'a>(all: &'r [Resource<'a>], reference: &str) -> Option<&'r Resource<'a>> {
+    let by_id = all.iter().find(|of| of.id == reference);
+    by_id.or_else(|| {
+        let name = name_in(reference)?;
+        // A resource of a template has no ARN that could differ.
+        all.iter().find(|of| of.name == name && !of.id.starts_with("arn:"))
+    })
+}
+
+/// The name in an ARN such as `arn:aws:events:eu-west-1:123456789012:api-destination/billing/6a2f…`.
+pub(super) fn name_in(arn: &str) -> Option<&str> {
+    arn.strip_prefix("arn:")?.split('/').nth(1)
+}
+
+/// Returns the ARN in a field, or the logical id of a resource of the same template.
+pub(super) fn reference(at: &Cursor<'_>) -> Option<String> {
+    let of_attribute = at.peek("Fn::GetAtt");
+    let first = of_attribute.as_ref().and_then(|of| of.peek_list().first().cloned());
+    let named = first.or(of_attribute).or_else(|| at.peek("Ref"));
+    let text = named.as_ref().unwrap_or(at).peek_text()?;
+    let is_arn = text.starts_with("arn:");
+    let id = text.split('.').next().filter(|_| !is_arn).unwrap_or(text);
+    Some(id.to_owned())
+}

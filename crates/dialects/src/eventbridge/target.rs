@@ -1,0 +1,199 @@
+//! A target of a rule → a Subscription in the native form.
+//!
+//! Separate because a target needs all parts: its rule, its API destination and the connection of that.
+
+use std::ops::RangeInclusive;
+
+use delivery::document::findings::{Message, quoted};
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::profile::Dialect;
+use delivery::time::duration::{SECOND_MS, format_ms};
+use serde_json::{Value as Json, json};
+
+use super::super::translation::Translation;
+use super::connection::{self, Connection};
+use super::literal::literal;
+use super::resources::{self, Resources, Rule};
+use super::{input, request};
+
+/// The content type of every body, unless a header states another one.
+const CONTENT_TYPE: &str = "application/json; charset=utf-8";
+/// The time in which an endpoint has to respond to EventBridge.
+const TIMEOUT: &str = "PT5S";
+/// The most retries of EventBridge, which are also its default.
+/// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_RetryPolicy.html>
+const RETRIES_MAX: u32 = 185;
+/// The status that EventBridge retries, and this project does not by default.
+const RETRIED: u16 = 401;
+/// The longest time for which EventBridge retries, which is also its default.
+const AGE_MAX_SECONDS: u32 = 86_400;
+const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
+
+/// Reads the targets of a rule, which share these.
+pub(super) struct TargetReader<'a, 'r> {
+    pub(super) rule: &'r Rule<'a>,
+    pub(super) topic: TopicName,
+    /// The sources that the pattern names exactly.
+    pub(super) sources: Vec<String>,
+    pub(super) filter: Json,
+    pub(super) filter_at: Cursor<'a>,
+    pub(super) state: Option<Cursor<'a>>,
+    /// The targets that are API destinations.
+    pub(super) targets: Vec<&'r Cursor<'a>>,
+    pub(super) resources: &'r Resources<'a>,
+}
+
+/// Returns true for a target that is an API destination; reports any other.
+pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>) -> bool {
+    let arn = target.peek("Arn");
+    let reference = arn.as_ref().and_then(resources::reference).unwrap_or_default();
+    let is_known = resources::named(&resources.destinations, &reference).is_some();
+    if is_known || reference.contains(":api-destination/") {
+        return true;
+    }
+    let message = format!("not converted: {} is no API destination", quoted(&reference));
+    let help = "write a Subscription with destination.aws, or leave the target in EventBridge";
+    arn.as_ref().unwrap_or(target).warn(Message::new(message).help(help));
+    false
+}
+
+impl<'a> TargetReader<'a, '_> {
+    /// The Subscription of a target.
+    pub(super) fn subscription(&self, target: &Fields<'a>) -> Option<Translation> {
+        target.accept(&["RoleArn"]);
+        let id = target.required("Id")?;
+        let mut to = Translation::new(target.parent());
+        let rule = self.rule.name;
+        let name = match self.targets.len() {
+            1 => rule.to_owned(),
+            _ => format!("{rule}-{}", literal(&id)?),
+        };
+        let name = SubscriptionName { topic: self.topic.clone(), name };
+        to.name(&name, &id, Dialect::Native);
+        to.set("filter", &self.filter, &self.filter_at);
+        to.imply("destination.timeout", &json!(TIMEOUT));
+        self.set_request(target, &mut to)?;
+        set_retry(target, &mut to)?;
+        set_dead_letter(target, &mut to);
+        if let Some(state) = self.state.as_ref().filter(|of| of.peek_text() == Some("DISABLED")) {
+            to.set("paused", &json!(true), state);
+            let message = "the rule is disabled: its Subscription is paused, and makes dead letters of its events";
+            state.warn(Message::new(message).help("leave the rule out to ignore its events"));
+        }
+        Some(to)
+    }
+
+    /// Sets what is requested.
+    fn set_request(&self, target: &Fields<'a>, to: &mut Translation) -> Option<()> {
+        let parameters = target.given("HttpParameters");
+        let arn = target.required("Arn")?;
+        let destination = found(&arn, &self.resources.destinations, "describe-api-destination")?;
+        let connection_arn = destination.at.mapping(|fields| {
+            fields.accept(&["ApiDestinationArn", "ApiDestinationState", "CreationTime"]);
+            fields.accept(&["Name", "Description", "LastModifiedTime"]);
+            let connection = fields.required("ConnectionArn");
+            request::destination(fields, parameters.as_ref(), to)?;
+            connection
+        })??;
+        let connection =
+            found(&connection_arn, &self.resources.connections, "describe-connection")?;
+        let name = connection.name;
+        let connection = connection.at.mapping(|of| connection::read(of, name))??;
+        let is_get = destination.at.text_at("HttpMethod") == "GET";
+        let content_type = request::parameters(parameters.as_ref(), &connection, to)?;
+        if is_get {
+            let inputs =
+                ["Input", "InputPath", "InputTransformer"].map(|field| target.given(field));
+            let members = connection.body.iter().map(|parameter| parameter.at.clone());
+            let unused = inputs.into_iter().flatten().chain(members);
+            unused.for_each(|at| at.warn("not sent: a GET has no body"));
+        } else {
+            self.set_body(target, &connection, content_type, to)?;
+        }
+        let (auth, at) = connection.auth?;
+        to.set("destination.auth", &auth, &at);
+        Some(())
+    }
+
+    /// Sets the body and its content type. The event as it is needs neither.
+    fn set_body(
+        &self,
+        target: &Fields<'a>,
+        connection: &Connection<'_>,
+        content_type: Option<(Json, Cursor<'_>)>,
+        to: &mut Translation,
+    ) -> Option<()> {
+        let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
+        let members: Vec<input::Member> = members.collect();
+        let rule = (self.rule.name, self.rule.at.text_at("Arn"));
+        let at = target.parent();
+        let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;
+        let body = match (body, &content_type) {
+            (Some(body), _) => body,
+            (None, Some(_)) => input::WHOLE_EVENT.to_owned(),
+            (None, None) => return Some(()),
+        };
+        let fields = ["InputTransformer.InputTemplate", "InputPath", "Input"];
+        let field = fields.iter().find_map(|field| at.peek(field));
+        to.set("destination.bodyText", &json!(body), field.as_ref().unwrap_or(at));
+        match content_type {
+            Some((stated, at)) => to.set("destination.contentType", &stated, &at),
+            None => to.imply("destination.contentType", &json!(CONTENT_TYPE)),
+        }
+        Some(())
+    }
+}
+
+/// The resource that a field names; reports one that no file describes.
+fn found<'r, 'a>(
+    at: &Cursor<'a>,
+    all: &'r [resources::Resource<'a>],
+    command: &str,
+) -> Option<&'r resources::Resource<'a>> {
+    let reference = resources::reference(at).unwrap_or_default();
+    resources::named(all, &reference).or_else(|| {
+        let name = resources::name_in(&reference).unwrap_or(&reference);
+        let message = format!("no file describes {}", quoted(name));
+        let help = format!("add the output of: aws events {command} --name {name}");
+        at.refuse(Message::new(message).help(help))
+    })
+}
+
+/// Sets the limits of retries. The first attempt is none there, and one here.
+fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
+    let limits = |of: &Fields<'_>| {
+        let attempts = of.given("MaximumRetryAttempts");
+        let attempts = attempts.map_or(Some(RETRIES_MAX), |at| at.integer(0..=RETRIES_MAX));
+        let age = of.given("MaximumEventAgeInSeconds");
+        let age = age.map_or(Some(AGE_MAX_SECONDS), |at| at.integer(AGE_SECONDS));
+        Some((attempts?, age?))
+    };
+    let policy = target.given("RetryPolicy");
+    let stated = policy.as_ref().map(|policy| policy.mapping(limits).flatten());
+    let (retries, seconds) = stated.unwrap_or(Some((RETRIES_MAX, AGE_MAX_SECONDS)))?;
+    let at = policy.as_ref().unwrap_or(target.parent());
+    to.set("retry.maxAttempts", &json!(retries + 1), at);
+    to.set("retry.timeToLive", &json!(format_ms(u64::from(seconds) * SECOND_MS)), at);
+    to.imply("retry.retryOn", &json!([RETRIED]));
+    Some(())
+}
+
+/// Sets the queue of dead letters.
+fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) {
+    let Some(arn) = target.given("DeadLetterConfig").and_then(|config| config.peek("Arn")) else {
+        return;
+    };
+    let parts: Vec<&str> = arn.peek_text().unwrap_or_default().split(':').collect();
+    let ["arn", partition, "sqs", region, account, name] = parts.as_slice() else {
+        let message = "not converted: only the deployed stack has the ARN of this queue";
+        let help =
+            "dead letters go to the bucket of the stack; deadLetter.sink names another place";
+        return arn.warn(Message::new(message).help(help));
+    };
+    let domain = if *partition == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" };
+    let sink = format!("sqs://sqs.{region}.{domain}/{account}/{name}");
+    to.set("deadLetter.sink", &json!(sink), &arn);
+    let message = "dead letters go to this queue in the format of lastmile";
+    arn.note(Message::new(message).help("ExtraSinkArns of the stack has to list it"));
+}

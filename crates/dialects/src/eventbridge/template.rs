@@ -1,0 +1,89 @@
+//! Templates of CloudFormation, as `aws cloudformation get-template` prints them.
+//!
+//! Separate because a template holds all parts in one document. Intrinsic functions are not evaluated: a value that only
+//! the deployed stack has is reported where a delivery needs it.
+
+use std::borrow::Cow;
+
+use delivery::document::findings::Message;
+use delivery::document::node::Node;
+use delivery::document::reader::{Cursor, Entry};
+
+use super::resources::{Resource, Resources, Rule};
+
+/// Returns true for a template of CloudFormation.
+pub(super) fn is_template(document: &Cursor<'_>) -> bool {
+    resources(document).iter().any(|of| of.value.text_at("Type").starts_with("AWS::"))
+}
+
+/// The resources of a template, by logical id; none of another document.
+fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
+    let template = document.peek("TemplateBody").unwrap_or_else(|| document.clone());
+    template.peek("Resources").map(|of| of.peek_entries()).unwrap_or_default()
+}
+
+/// Adds the rules, API destinations and connections of a template. Other resources have one note.
+pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
+    let mut others = 0;
+    for entry in resources(document) {
+        let properties = entry.value.peek("Properties").unwrap_or_else(|| entry.value.clone());
+        let stated = properties.text_at("Name");
+        let name = if stated.is_empty() { entry.name } else { stated };
+        let resource = || Resource { name, id: entry.name, at: properties.clone() };
+        match entry.value.text_at("Type") {
+            "AWS::Events::Rule" => {
+                let targets = properties.peek("Targets").map(|targets| targets.peek_list());
+                let targets = Some(targets.unwrap_or_default());
+                found.rules.push(Rule { name, at: properties.clone(), targets });
+            }
+            "AWS::Events::ApiDestination" => found.destinations.push(resource()),
+            "AWS::Events::Connection" => found.connections.push(resource()),
+            "AWS::Events::EventBus" => found.buses.push(resource()),
+            "AWS::Pipes::Pipe" => report_pipe(&entry.value, &properties),
+            _ => others += 1,
+        }
+    }
+    if others > 0 {
+        let them = if others == 1 { "resource" } else { "resources" };
+        document.note(format!(
+            "ignored {others} other {them}: only rules, API destinations and connections of EventBridge are converted"
+        ));
+    }
+}
+
+fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
+    let what = match properties.peek("Enrichment") {
+        Some(_) => "a pipe and its enrichment are not converted",
+        None => "a pipe is not converted",
+    };
+    let help = "let the source of the pipe, or its enrichment, send events to the events queue, and write a Subscription";
+    pipe.warn(Message::new(what).help(help));
+}
+
+/// The template in YAML that `aws cloudformation get-template` prints as a text in JSON.
+pub(crate) fn body(document: &Node) -> Option<&str> {
+    document.get("TemplateBody").and_then(Node::text)
+}
+
+/// A text of YAML with the long form of `!Ref` and `!GetAtt`: readers drop the tag of a value.
+pub(crate) fn without_tags(text: &str) -> Cow<'_, str> {
+    let has_tags = text.contains("AWS::Events::")
+        && ["!Ref ", "!GetAtt "].iter().any(|tag| text.contains(tag));
+    if !has_tags {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split_inclusive('\n').map(long_form).collect())
+}
+
+fn long_form(line: &str) -> Cow<'_, str> {
+    for (tag, function) in [("!Ref ", "Ref"), ("!GetAtt ", "Fn::GetAtt")] {
+        let Some((before, value)) = line.split_once(tag) else { continue };
+        let value = value.trim();
+        let is_value = before.ends_with(": ") || before.ends_with("- ");
+        let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || ".:-_".contains(c));
+        if is_value && is_plain {
+            return Cow::Owned(format!("{before}{{\"{function}\": \"{value}\"}}\n"));
+        }
+    }
+    Cow::Borrowed(line)
+}

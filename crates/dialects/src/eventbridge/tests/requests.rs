@@ -1,0 +1,235 @@
+//! Requests: bodies, parameters, authentication, retries and dead letters.
+
+use delivery::native::documents;
+
+use super::*;
+
+/// The `spec` of the converted rule, in the native form.
+fn spec(documents: &[Json], expected: &[&str]) -> Json {
+    let reading = reading(documents);
+    assert_eq!(findings(&reading), expected);
+    let all = super::requests::documents(&reading.catalogue);
+    let subscription = all.into_iter().find(|of| of["kind"] == json!("Subscription"));
+    subscription.expect("a subscription")["spec"].take()
+}
+
+fn body(target: &Json, parameters: &Json) -> Json {
+    spec(&files(target, &json!({}), parameters), &[])["destination"]["bodyText"].take()
+}
+
+#[test]
+fn an_input_is_a_template() {
+    let none = json!({});
+    let transformer = |template: &str| {
+        let paths =
+            json!({ "id": "$.detail.id", "kind": "$.detail-type", "first": "$.resources[0]" });
+        json!({ "InputTransformer": { "InputPathsMap": paths, "InputTemplate": template } })
+    };
+    for (target, expected) in [
+        (json!({ "Input": r#"{"a":  "{{ x }}"}"# }), r#"{"a":  "{{ '{' }}{ x }}"}"#),
+        (json!({ "InputPath": "$.detail.id" }), "{{ event.data.detail.id | tojson }}"),
+        (transformer("<id>"), "{{ event.data.detail.id | default(none) | tojson }}"),
+        (
+            transformer(r#"{"a" : "\"<id>\" is <kind>", "b": [<first>]}"#),
+            r#"{"a" : "\"{{ ((event.data.detail.id | default('') ~ '') | tojson)[1:-1] }}\" is {{ ((event.data['detail-type'] | default('') ~ '') | tojson)[1:-1] }}", "b": [{{ event.data.resources[0] | default(none) | tojson }}]}"#,
+        ),
+        (transformer("<id> is <other>"), "{{ event.data.detail.id | default('') }} is <other>"),
+        (
+            transformer(r#""<aws.events.rule-name> <aws.events.rule-arn>""#),
+            r#""orders arn:aws:events:eu-west-1:123456789012:rule/orders""#,
+        ),
+        (transformer("<aws.events.event.json>"), "{{ event.data | default(none) | tojson }}"),
+    ] {
+        assert_eq!(body(&target, &none), json!(expected), "{target}");
+    }
+    assert_eq!(body(&none, &none), Json::Null);
+    assert_eq!(body(&json!({ "InputPath": "$" }), &none), Json::Null);
+}
+
+#[test]
+fn body_parameters_of_a_connection_are_members_at_the_end() {
+    let parameters = json!({ "InvocationHttpParameters": { "BodyParameters": [
+        { "Key": "client", "Value": "\"a\"", "IsValueSecret": false },
+    ] } });
+    for (target, expected) in [
+        (json!({ "Input": "{}" }), r#"{"client":"\"a\""}"#),
+        (json!({ "Input": r#"{"a":1}"# }), r#"{"a":1,"client":"\"a\""}"#),
+        (
+            json!({}),
+            r#"{{ '{' }}{% for name in event.data if name not in ["client"] %}{{ name | tojson }}:{{ (event.data)[name] | tojson }},{% endfor %}"client":"\"a\""}"#,
+        ),
+    ] {
+        assert_eq!(body(&target, &parameters), json!(expected), "{target}");
+    }
+    assert_eq!(
+        refused(&files(&json!({ "Input": "[1]" }), &json!({}), &parameters)),
+        "2.json: error: Targets[0]: the connection adds body parameters to this input, which is no object; state an object"
+    );
+}
+
+#[test]
+fn the_parameters_of_a_connection_take_precedence() {
+    let target = json!({ "HttpParameters": {
+        "HeaderParameters": { "X-Tenant": "a", "X-Id": "$.detail.id", "content-type": "text/plain" },
+        "QueryStringParameters": { "env": "dev", "id": "$.id" },
+        "PathParameterValues": ["$.detail.id", "x", "y"],
+    } });
+    let parameters = json!({ "InvocationHttpParameters": {
+        "HeaderParameters": [{ "Key": "x-tenant", "Value": "{{b", "IsValueSecret": false }],
+        "QueryStringParameters": [{ "Key": "env", "Value": "prod", "IsValueSecret": false }],
+    } });
+    let endpoint = json!({ "InvocationEndpoint": "https://crm.example.com/*/a/*?x=1" });
+    let warned = "2.json: warning: Targets[0].HttpParameters.PathParameterValues[2]: not used: the endpoint has no * for \
+                  this value";
+    let destination =
+        spec(&files(&target, &endpoint, &parameters), &[warned])["destination"].take();
+    assert_eq!(
+        destination["url"],
+        json!("https://crm.example.com/{{ event.data.detail.id }}/a/x?x=1")
+    );
+    assert_eq!(destination["bodyText"], json!("{{ event.data | tojson }}"));
+    assert_eq!(destination["query"], json!({ "env": "prod", "id": "{{ event.data.id }}" }));
+    let headers = json!([
+        { "name": "X-Id", "path": "$['detail']['id']" },
+        { "name": "x-tenant", "value": "{{ '{' }}{b" },
+    ]);
+    assert_eq!(
+        (&destination["headers"], &destination["contentType"]),
+        (&headers, &json!("text/plain"))
+    );
+}
+
+#[test]
+fn a_get_has_no_body() {
+    let get = json!({ "HttpMethod": "GET" });
+    let warned = "2.json: warning: Targets[0].InputPath: not sent: a GET has no body";
+    let written = spec(&files(&json!({ "InputPath": "$.detail" }), &get, &json!({})), &[warned]);
+    assert_eq!(written["destination"]["method"], json!("GET"));
+    assert_eq!(written["destination"]["bodyText"], Json::Null);
+}
+
+#[test]
+fn secrets_are_names_and_never_values() {
+    let kinds = [
+        (
+            "API_KEY",
+            json!({ "ApiKeyAuthParameters": { "ApiKeyName": "x-key", "ApiKeyValue": "clear" } }),
+        ),
+        (
+            "BASIC",
+            json!({ "BasicAuthParameters": { "Username": "u", "Password": { "Ref": "P" } } }),
+        ),
+        (
+            "OAUTH_CLIENT_CREDENTIALS",
+            json!({ "OAuthParameters": {
+                "AuthorizationEndpoint": "https://id.example.com/token", "HttpMethod": "PUT",
+                "ClientParameters": { "ClientID": "c", "ClientSecret": "{{resolve:secretsmanager:crm:SecretString:secret::}}" },
+                "OAuthHttpParameters": {
+                    "BodyParameters": [
+                        { "Key": "grant_type", "Value": "client_credentials", "IsValueSecret": false },
+                        { "Key": "audience", "Value": "a", "IsValueSecret": false },
+                        { "Key": "tenant", "Value": "t", "IsValueSecret": false },
+                    ],
+                    "QueryStringParameters": [{ "Key": "v", "Value": "1 2", "IsValueSecret": false }],
+                },
+            } }),
+        ),
+    ];
+    let expected = [
+        json!({ "header": { "name": "x-key", "value": "env:CRM_API_KEY" } }),
+        json!({ "basic": { "user": "u", "password": "env:CRM_PASSWORD" } }),
+        json!({ "oauth2": { "tokenUrl": "https://id.example.com/token?v=1+2", "clientId": "c", "audience": "a",
+            "clientSecret": "secretsmanager:crm#secret", "parameters": { "tenant": "t" } } }),
+    ];
+    for ((kind, auth), expected) in kinds.into_iter().zip(expected) {
+        let connection = json!({ "ConnectionArn": CONNECTION_ARN, "Name": "crm", "AuthorizationType": kind,
+            "AuthParameters": auth });
+        let [rule, targets, destination, _] = files(&json!({}), &json!({}), &json!({}));
+        let reading = reading(&[rule, targets, destination, connection]);
+        let shown = format!("{:?}", reading.findings);
+        let written = documents(&reading.catalogue);
+        assert_eq!(written[1]["spec"]["destination"]["auth"], expected, "{shown}");
+        assert!(!json!(written).to_string().contains("clear") && !shown.contains("clear"));
+        let warned =
+            reading.findings.iter().filter(|of| of.message.starts_with("the secret is not copied"));
+        assert_eq!(warned.count(), usize::from(!kind.starts_with("OAUTH")));
+    }
+}
+
+#[test]
+fn retries_rates_and_dead_letters_are_those_of_the_target() {
+    let policy =
+        |attempts: u32| json!({ "MaximumRetryAttempts": attempts, "MaximumEventAgeInSeconds": 90 });
+    let queue = json!({ "Arn": "arn:aws:sqs:eu-west-1:123456789012:lost" });
+    let target = json!({ "RetryPolicy": policy(0), "DeadLetterConfig": queue });
+    let rate = json!({ "InvocationRateLimitPerSecond": 5, "HttpMethod": "DELETE" });
+    let note = "2.json: note: Targets[0].DeadLetterConfig.Arn: dead letters go to this queue in the format of lastmile; \
+                ExtraSinkArns of the stack has to list it";
+    let written = spec(&files(&target, &rate, &json!({})), &[note]);
+    assert_eq!(
+        written["retry"],
+        json!({ "maxAttempts": 1, "timeToLive": "PT1M30S", "retryOn": ["401"] })
+    );
+    let sink = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
+    assert_eq!(written["deadLetter"], json!({ "sink": sink }));
+    let destination = &written["destination"];
+    let settings = ["method", "maxPerSecond", "timeout"].map(|field| destination[field].clone());
+    assert_eq!(settings, [json!("DELETE"), json!(5), json!("PT5S")]);
+    let by_default = spec(&files(&json!({}), &json!({}), &json!({})), &[]);
+    assert_eq!(by_default["retry"], json!({ "maxAttempts": 186, "retryOn": ["401"] }));
+    let many = files(&json!({ "RetryPolicy": policy(186) }), &json!({}), &json!({}));
+    assert_eq!(
+        refused(&many),
+        "2.json: error: Targets[0].RetryPolicy.MaximumRetryAttempts: has to be 0 to 185, is 186"
+    );
+}
+
+#[test]
+fn what_cannot_be_requested_is_an_error_at_its_field() {
+    let none = json!({});
+    let several = json!({ "InputPath": "$.detail.items[*]" });
+    let template = |template: &str| json!({ "InputTransformer": { "InputTemplate": template } });
+    let header = json!({ "HttpParameters": { "HeaderParameters": { "X-Id": "$.detail..id" } } });
+    let content_type =
+        json!({ "HttpParameters": { "HeaderParameters": { "Content-Type": "$.id" } } });
+    for (target, destination, expected) in [
+        (
+            content_type,
+            none.clone(),
+            "2.json: error: Targets[0].HttpParameters.HeaderParameters.Content-Type: the content type of a body is the same \
+             for every event",
+        ),
+        (
+            several,
+            none.clone(),
+            "2.json: error: Targets[0].InputPath: \"$.detail.items[*]\" may lead to several values; a path such as \
+             $.detail.items[0].id",
+        ),
+        (
+            header,
+            none.clone(),
+            "2.json: error: Targets[0].HttpParameters.HeaderParameters.X-Id: \"$.detail..id\" may lead to several values; a \
+             path such as $.detail.items[0].id",
+        ),
+        (
+            template("<aws.events.other>"),
+            none.clone(),
+            "2.json: error: Targets[0].InputTransformer.InputTemplate: \"aws.events.other\" is no variable that is known here",
+        ),
+        (
+            none.clone(),
+            json!({ "HttpMethod": "HEAD" }),
+            "3.json: error: HttpMethod: the method HEAD is not sent; POST, PUT, PATCH, DELETE and GET are sent here",
+        ),
+    ] {
+        assert_eq!(refused(&files(&target, &destination, &none)), expected);
+    }
+    let unknown = files(&json!({ "KinesisParameters": {} }), &none, &none);
+    assert_eq!(
+        findings(&reading(&unknown)),
+        [
+            "2.json: warning: Targets[0].KinesisParameters: unknown field \"KinesisParameters\"; known: Arn, DeadLetterConfig, \
+          HttpParameters, Id, Input, InputPath, InputTransformer, RetryPolicy, RoleArn"
+        ]
+    );
+}

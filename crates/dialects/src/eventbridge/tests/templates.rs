@@ -1,0 +1,93 @@
+//! Templates of CloudFormation, in JSON and in YAML.
+
+use super::*;
+
+const TEMPLATE: &str = "AWSTemplateFormatVersion: '2010-09-09'
+Resources:
+  Bus: {Type: AWS::Events::EventBus, Properties: {Name: shop}}
+  Key:
+    Type: AWS::SecretsManager::Secret
+  Crm:
+    Type: AWS::Events::ApiDestination
+    Properties:
+      ConnectionArn: !GetAtt Auth.Arn
+      InvocationEndpoint: https://crm.example.com/in
+      HttpMethod: POST
+  Auth:
+    Type: AWS::Events::Connection
+    Properties:
+      AuthorizationType: API_KEY
+      AuthParameters:
+        ApiKeyAuthParameters: {ApiKeyName: x-key, ApiKeyValue: '{{resolve:secretsmanager:crm}}'}
+  Orders:
+    Type: AWS::Events::Rule
+    Properties:
+      EventBusName: !Ref Bus
+      EventPattern: {source: [com.example.shop]}
+      Targets:
+        - Id: t
+          Arn: !GetAtt Crm.Arn
+          RoleArn: !Sub arn:${AWS::Partition}:iam::1:role/r
+";
+const IGNORED: &str = "note: ignored 1 other resource: only rules, API destinations and connections of EventBridge are converted";
+
+fn of_text(name: &str, text: &str) -> (Reading, Vec<String>) {
+    let reading = read(&[Source { name, text }]);
+    let found = findings(&reading);
+    (reading, found)
+}
+
+#[test]
+fn a_template_is_read_in_yaml_and_as_the_aws_cli_prints_it() {
+    let printed = json!({ "TemplateBody": TEMPLATE, "StagesAvailable": ["Original", "Processed"] })
+        .to_string();
+    for (name, text) in [("stack.yaml", TEMPLATE), ("stack.json", &printed)] {
+        let (reading, found) = of_text(name, text);
+        assert_eq!(found, [format!("{name}: {IGNORED}")]);
+        let subscription = reading.catalogue.subscriptions().next().expect("a subscription");
+        assert_eq!(subscription.name.to_string(), "eventbridge/shop/Orders");
+        let auth = format!("{:?}", subscription.destination.auth);
+        assert!(auth.contains("\"crm\""), "{auth}");
+    }
+}
+
+#[test]
+fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
+    const DEPLOYED: &str = "only the deployed stack has this value; write the value, or convert the outputs of aws events \
+                            describe-rule, list-targets-by-rule, describe-api-destination and describe-connection";
+    for (stated, value, field) in [
+        ("https://crm.example.com/in", "!Ref Url", "InvocationEndpoint"),
+        ("https://crm.example.com/in", "!Sub https://${Host}/in", "InvocationEndpoint"),
+        ("POST", "{'Fn::ImportValue': m}", "HttpMethod"),
+    ] {
+        let (_, found) = of_text("stack.yaml", &TEMPLATE.replace(stated, value));
+        let expected = format!("stack.yaml: error: Resources.Crm.Properties.{field}: {DEPLOYED}");
+        assert!(found.contains(&expected), "{found:#?}");
+    }
+    let arn = TEMPLATE.replace(
+        "RoleArn: ",
+        "InputTransformer: {InputTemplate: '<aws.events.rule-arn>'}\n          RoleArn: ",
+    );
+    let (_, found) = of_text("stack.yaml", &arn);
+    let expected = "a template does not state the ARN of its rule; write it, or convert the output of aws events \
+                    describe-rule";
+    assert!(found.iter().any(|of| of.ends_with(expected)), "{found:#?}");
+}
+
+#[test]
+fn a_pipe_is_named_as_not_converted() {
+    let pipe = |more: &str| {
+        format!("{TEMPLATE}  Pipe: {{Type: AWS::Pipes::Pipe, Properties: {{Source: a{more}}}}}\n")
+    };
+    for (more, what) in [
+        ("", "a pipe is not converted"),
+        (", Enrichment: b", "a pipe and its enrichment are not converted"),
+    ] {
+        let (_, found) = of_text("stack.yaml", &pipe(more));
+        let expected = format!(
+            "stack.yaml: warning: Resources.Pipe: {what}; let the source of the pipe, or its enrichment, send events to the \
+             events queue, and write a Subscription"
+        );
+        assert!(found.contains(&expected), "{found:#?}");
+    }
+}
