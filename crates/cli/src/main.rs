@@ -16,7 +16,6 @@
 
 mod access;
 mod advice;
-mod arn;
 mod attempts;
 mod cache_folder;
 mod change_record;
