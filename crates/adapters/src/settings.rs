@@ -47,7 +47,7 @@ pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
-/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`).
+/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`) and to AWS targets.
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
 /// The AWS targets that subscriptions may use, by namespace, comma-separated, such as `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`; `*` as the namespace means all. Without an entry none may be used.
 pub const AWS_TARGETS: &str = "AWS_TARGETS";
@@ -69,14 +69,14 @@ pub const METRICS_PER: &str = "METRICS_PER";
 pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
 /// Set by Lambda: the name of the function.
 pub const AWS_LAMBDA_FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
-/// The variable of the SDKs for a server in the place of AWS, such as an emulator.
-/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
-pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 /// Set by Lambda: the address of the X-Ray daemon, if there is one.
 pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
+/// The server for AWS targets in the place of AWS, such as an emulator; the clients of the SDK read it too.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
+pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
 /// The port of the extension, unless its variable names another.

@@ -1,6 +1,7 @@
 """Compares requests to AWS targets with those that botocore makes of the same parameters.
 
 Reads cases as JSON from standard input and prints, as JSON, how many of each action are the same, and what differs.
+With the argument `errors` it prints the errors that botocore knows of these actions.
 """
 
 import base64
@@ -152,6 +153,19 @@ def difference(case):
     return differing
 
 
+def errors():
+    """The codes of the errors of all operations, with their statuses."""
+    found = set()
+    for of_sdk, operation in OPERATIONS.values():
+        model = client(of_sdk, "eu-west-1").meta.service_model
+        name = client(of_sdk, "eu-west-1").meta.method_to_api_mapping[operation]
+        found |= {(of_sdk, shape.error_code) for shape in model.operation_model(name).error_shapes}
+    return sorted(found)
+
+
+if sys.argv[1:] == ["errors"]:
+    json.dump(errors(), sys.stdout)
+    sys.exit()
 same, different = Counter(), []
 for case in json.load(sys.stdin):
     found = difference(case)

@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
+use delivery::request::aws::failure_of;
 use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret};
@@ -279,9 +280,32 @@ fn printed(request: &Request) -> Json {
     })
 }
 
+/// What the script prints as JSON; `None` if this machine lacks Python.
+fn run(arguments: &[&str], input: &str) -> Option<Json> {
+    let python = libraries::python("requests to AWS targets")?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contracts/aws_requests.py");
+    let mut command = Command::new(python);
+    command.arg(script).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut running = command.spawn().expect("Python starts");
+    let mut stdin = running.stdin.take().expect("it is piped");
+    stdin.write_all(input.as_bytes()).expect("it reads its cases");
+    drop(stdin);
+    let output = running.wait_with_output().expect("it ends");
+    Some(serde_json::from_slice(&output.stdout).expect("it prints JSON"))
+}
+
+#[test]
+fn every_error_that_botocore_knows_has_a_meaning() {
+    let Some(errors) = run(&["errors"], "") else { return };
+    let errors: Vec<(String, String)> = serde_json::from_value(errors).expect("pairs");
+    assert!(errors.len() > 80, "{errors:?}");
+    let is_unknown = |(_, code): &&(String, String)| failure_of(code).is_none();
+    let unknown: Vec<_> = errors.iter().filter(is_unknown).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 #[test]
 fn requests_to_aws_targets_are_those_that_botocore_makes() {
-    let Some(python) = libraries::python("requests to AWS targets") else { return };
     let names = [
         "SendMessage",
         "PutEvents",
@@ -296,19 +320,7 @@ fn requests_to_aws_targets_are_those_that_botocore_makes() {
     let cases: Vec<Json> = cases
         .flat_map(|(action, name)| (0..SETS).map(move |set| case(action, set, name)))
         .collect();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contracts/aws_requests.py");
-    let mut running = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("Python starts");
-    let input = Json::from(cases).to_string();
-    let mut stdin = running.stdin.take().expect("it is piped");
-    stdin.write_all(input.as_bytes()).expect("it reads its cases");
-    drop(stdin);
-    let output = running.wait_with_output().expect("it ends");
-    let compared: Json = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    let Some(compared) = run(&[], &Json::from(cases).to_string()) else { return };
     assert_eq!(compared["different"], json!([]), "{:#}", compared["different"]);
     for action in &actions {
         assert_eq!(compared["same"][action.service], json!(SETS), "{}", action.service);

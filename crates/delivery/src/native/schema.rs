@@ -32,6 +32,9 @@ pub fn definitions() -> BTreeMap<String, Json> {
         found.insert("destinationDefaults".to_owned(), defaults);
     }
     if let Some(destination) = found.get_mut("destination") {
+        if let Some(members) = destination.as_object_mut() {
+            members.remove("required");
+        }
         destination["oneOf"] = json!([{ "required": ["url"] }, { "required": ["aws"] }]);
     }
     let documents = [
