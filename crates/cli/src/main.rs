@@ -66,6 +66,8 @@ mod saved_files;
 mod set_aside;
 mod shell;
 mod shown_exchange;
+#[cfg(feature = "aws")]
+mod simulated_policy;
 mod stack;
 mod store;
 mod styled;
