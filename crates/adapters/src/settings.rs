@@ -6,6 +6,7 @@
 use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::ports::QueueName;
 use delivery::publish::AllowedOrigins;
+use delivery::subscription::aws::policy::{AwsPolicy, AwsTargets, OwnResources};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
@@ -47,6 +48,10 @@ pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 /// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`).
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
+/// The AWS targets that subscriptions may use, by namespace, comma-separated, such as `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`; `*` as the namespace means all. Without an entry none may be used.
+pub const AWS_TARGETS: &str = "AWS_TARGETS";
+/// The ARNs of the deployment's own resources, comma-separated, perhaps with wildcards: no subscription may use them as targets.
+pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
 /// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// The function's own timeout in seconds. The deadline of an invocation less the timeout is the time of AWS, by which a function corrects its clock if that is wrong by more than five seconds; without this variable it does not.
@@ -110,6 +115,8 @@ pub struct DispatchSettings {
     pub own_addresses: OwnAddresses,
     /// The role that it assumes to sign requests to destinations.
     pub invoke_role_arn: Option<String>,
+    /// Which AWS targets subscriptions may use.
+    pub aws_policy: AwsPolicy,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
     /// The function's timeout, by which a wrong clock is noticed.
@@ -170,6 +177,7 @@ impl DispatchSettings {
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
             invoke_role_arn: env.optional(INVOKE_ROLE_ARN),
+            aws_policy: env.aws_policy()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
             timeout_ms: env.timeout_ms()?,
             log_deliveries: env.log_deliveries()?,
@@ -314,6 +322,12 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             "failures" => Ok(LogDeliveries::Failures),
             other => Err(format!("\"{other}\" is neither all nor failures")),
         })
+    }
+
+    fn aws_policy(&self) -> Result<AwsPolicy, SettingsError> {
+        let targets = self.parse_or(AWS_TARGETS, "", AwsTargets::parse)?;
+        let own = self.parse_or(OWN_RESOURCE_ARNS, "", OwnResources::parse)?;
+        Ok(AwsPolicy::new(targets, own, self.optional(INVOKE_ROLE_ARN).as_deref()))
     }
 
     /// The endpoints that serve the function in its sandbox.
@@ -481,6 +495,8 @@ mod tests {
             (FUNCTION_TIMEOUT_SECONDS, "901", "from 1 to 900"),
             (FUNCTION_TIMEOUT_SECONDS, "2m", "from 1 to 900"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
+            (AWS_TARGETS, "arn:aws:sqs:eu-west-1:123456789012:q", "shop=arn:aws:sqs"),
+            (OWN_RESOURCE_ARNS, "queue", "is not an ARN"),
             (DEAD_LETTER_CONTAINER, "a/b", "the name of a bucket"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),

@@ -19,10 +19,9 @@ use std::sync::{Mutex, PoisonError};
 
 use adapters::aws_identity::Identity;
 use delivery::subscription::auth::TokenSource;
-use delivery::subscription::auth::sigv4::SigningScope;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
-use delivery::subscription::{Destination, Subscription, host_of};
+use delivery::subscription::{Destination, SignatureScope, Subscription, host_of};
 
 use crate::confirm::is_confirmed;
 use crate::files::usage_error;
@@ -200,8 +199,8 @@ fn shown_elsewhere<'a>(
 /// What a destination sees, if its requests show who is calling at AWS.
 fn shown(destination: &Destination) -> Option<String> {
     let host = destination.host();
-    if let Some(SigningScope { service, region }) = destination.signing_scope() {
-        return Some(format!("{host}: a signature for {} in {region}", service.as_str()));
+    if let Some(SignatureScope { service, region, .. }) = destination.signing_scope() {
+        return Some(format!("{host}: a signature for {service} in {region}"));
     }
     match destination.token_source()? {
         TokenSource::Aws(identity) => Some(format!("{host}: a token for {}", identity.audience)),

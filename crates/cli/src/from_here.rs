@@ -85,7 +85,7 @@ impl FromHere {
     ) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
         let names: Vec<&SecretName> = destination.secrets().collect();
-        let keyring = self.ports.secrets.keyring(&names, &destination.url).await;
+        let keyring = self.ports.secrets.keyring(&names, destination.receiver()).await;
         let keyring = keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
         let nothing = || Secret::new(NO_TOKEN.to_owned());
         let aws = AwsCredentials {

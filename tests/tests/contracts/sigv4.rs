@@ -30,7 +30,7 @@ const ROLE: &str = "arn:aws:iam::123456789012:role/invoke";
 
 fn signer(service: SigningService, token: Option<&str>) -> Signer {
     Signer {
-        scope: SigningScope { service, region: "eu-west-1".to_owned() },
+        scope: (&SigningScope { service, region: "eu-west-1".to_owned() }).into(),
         credentials: AwsCredentials {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: Secret::new(SECRET.to_owned()),

@@ -8,10 +8,11 @@ use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Optional, Or, Required};
 use crate::event::Event;
 use crate::event::schema::Schema;
-use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::auth::{Auth, TokenSource};
+use crate::subscription::aws::AwsTarget;
 use crate::subscription::concurrency::{Concurrencies, Concurrency};
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::destination_address::Address;
 use crate::subscription::destination_parts::{Consent, Disable, Signing, Tls};
 use crate::subscription::destination_url::{DestinationUrl, EventsUrl};
 use crate::subscription::header::{self, Header, Value};
@@ -27,6 +28,7 @@ use crate::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::shown::{addressed, host_of, shown};
+use crate::subscription::signature_scope::SignatureScope;
 use crate::subscription::templates::{QueryParameter, Templated};
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
@@ -38,8 +40,10 @@ record! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
         /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
-        /// Its path may have expressions, each of which is one segment or a part of one.
-        "url" => pub url: DestinationUrl = Required(EventsUrl),
+        /// Its path may have expressions, each of which is one segment or a part of one. Required, unless aws replaces it.
+        "url" => pub url: DestinationUrl = Address(Required(EventsUrl)),
+        /// A resource of AWS in place of the URL, such as a queue or a function.
+        "aws" => pub aws: Option<Box<AwsTarget>> = Optional(Whole::<Box<AwsTarget>>::KIND, "none"),
         /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
         "reference" => pub reference: Option<String> = KeyOf("url"),
         /// The method of every request. A GET has no body.
@@ -105,8 +109,35 @@ pub(super) struct Confidential<'d> {
 
 /// Checks rules between fields of a destination, in every kind of document.
 fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    if destination.aws.is_some() {
+        return check_aws(destination, fields);
+    }
     check_auth(destination, fields)?;
     check_body(destination, fields)
+}
+
+/// Checks that a destination with an AWS target states nothing that only requests to a URL have. What its Topic states of them
+/// for other subscriptions is not used.
+fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    let of_urls =
+        ["method", "query", "headers", "auth", "tls", "signing", "consent", "contentType"];
+    let mut stated = of_urls.into_iter().filter_map(|name| fields.own(name));
+    if let Some(at) = stated.find(|at| !at.is_null()) {
+        let message = Message::new(format!("an AWS target has no {}", at.name()));
+        return at.refuse(message.help("its requests are signed with the role InvokeRoleArn"));
+    }
+    let at = |names: &[&'static str]| {
+        let own = names.iter().find_map(|name| fields.own(name));
+        own.unwrap_or_else(|| fields.parent().clone())
+    };
+    if destination.body.is_some() && destination.body_text.is_some() {
+        return at(&["bodyText", "body"]).refuse("a request has one of body and bodyText");
+    }
+    if destination.schema == Some(Schema::CloudEventsBinary) {
+        let message = Message::new("an AWS target has no headers for the attributes of an event");
+        return at(&["schema", "aws"]).refuse(message.help("schema: cloudevents-structured"));
+    }
+    Some(())
 }
 
 /// Checks that a destination has one body, and reports what has no effect beside it.
@@ -176,6 +207,7 @@ impl Destination {
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
             url: url.into(),
+            aws: None,
             reference: None,
             method: Method::Post,
             query: Vec::new(),
@@ -198,6 +230,27 @@ impl Destination {
             probation: false,
             disable: None,
             consent: None,
+        }
+    }
+
+    /// The destination without what only requests to a URL have, if it is an AWS target: its Topic may state that for others.
+    #[must_use]
+    pub(super) fn without_parts_of_urls(self) -> Self {
+        if self.aws.is_none() {
+            return self;
+        }
+        Self {
+            aws: self.aws,
+            body: self.body,
+            body_text: self.body_text,
+            schema: self.schema,
+            plain_json: self.plain_json,
+            max_concurrency: self.max_concurrency,
+            max_per_second: self.max_per_second,
+            slow_after_ms: self.slow_after_ms,
+            probation: self.probation,
+            disable: self.disable,
+            ..Self::new((*self.url).clone(), self.response_timeout_ms)
         }
     }
 
@@ -302,7 +355,7 @@ impl Destination {
             Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
             Some(TokenSource::Aws(_)) | None => None,
         };
-        self.secrets().map(|name| (name, &*self.url)).chain(of_client)
+        self.secrets().map(|name| (name, self.receiver())).chain(of_client)
     }
 
     /// Where the token comes from that a request needs, if it needs one.
@@ -313,8 +366,9 @@ impl Destination {
 
     /// For whom requests are signed with credentials of AWS, if they are.
     #[must_use]
-    pub fn signing_scope(&self) -> Option<&SigningScope> {
-        self.auth.as_ref().and_then(Auth::signing_scope)
+    pub fn signing_scope(&self) -> Option<SignatureScope> {
+        let of_auth = || self.auth.as_ref().and_then(Auth::signing_scope).map(SignatureScope::from);
+        self.aws.as_deref().map(SignatureScope::from).or_else(of_auth)
     }
 
     /// Whether requests show who is calling at AWS: by a signature, or a token.
@@ -351,6 +405,7 @@ impl Destination {
             auth,
             signing,
             url,
+            aws,
             query,
             body,
             body_text,
@@ -376,8 +431,9 @@ impl Destination {
         let of_query = query.iter().map(|of| &of.value.secrets);
         let of_bodies =
             body.iter().map(|of| &of.secrets).chain(body_text.iter().map(|of| &of.secrets));
-        let templates =
-            of_headers.chain(of_url).chain(of_query).chain(of_bodies).flatten().collect();
+        let of_aws = aws.iter().flat_map(|aws| &aws.parameters).map(|of| &of.secrets);
+        let of_parts = of_headers.chain(of_url).chain(of_query).chain(of_bodies).chain(of_aws);
+        let templates = of_parts.flatten().collect();
         Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }
     }
 
@@ -387,10 +443,16 @@ impl Destination {
         topic_address::topic_of(&self.url)
     }
 
+    /// The address of its server: the URL, or the endpoint of the service of its AWS target.
+    #[must_use]
+    pub fn receiver(&self) -> &Url {
+        self.aws.as_ref().map_or(&*self.url, |aws| aws.endpoint())
+    }
+
     /// Who receives its requests: host and port.
     #[must_use]
     pub fn host(&self) -> String {
-        host_of(&self.url)
+        host_of(self.receiver())
     }
 
     /// The address without credentials and query, and without its path where that is one.
