@@ -18,6 +18,7 @@ mod access;
 mod advice;
 mod arn;
 mod attempts;
+mod aws_targets;
 mod cache_folder;
 mod change_record;
 mod command_line;
@@ -71,6 +72,8 @@ mod simulated_policy;
 mod stack;
 mod store;
 mod styled;
+#[cfg(feature = "aws")]
+mod target_permissions;
 mod text;
 mod this_machine;
 mod topic_news;
