@@ -7,7 +7,9 @@ use adapters::settings::AWS_TARGETS;
 use anyhow::Context as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::aws::policy::{AwsPolicy, AwsRefusal, AwsTargets, OwnResources};
+use dialects::{Finding, Reading, Severity};
 
+use crate::lints::Locations;
 use crate::stack::Stack;
 use crate::writable::Problem;
 
@@ -32,24 +34,32 @@ impl TargetRules {
         match stack {
             Some(stack) => Self::of_stack(stack).map(Some),
             None if std::env::var_os(AWS_TARGETS).is_none() => Ok(None),
-            None => Self::here().map(Some),
+            None => {
+                Self::of_variable("the variable AWS_TARGETS, as the deployment has it").map(Some)
+            }
         }
     }
 
-    /// The rules of this machine; without the variable, no target is allowed.
+    /// The rules of commands that send from this machine: without the variable, they use no target.
     ///
     /// # Errors
     /// When the variable cannot be read.
     pub(crate) fn here() -> anyhow::Result<Self> {
-        let targets = AwsTargets::parse(&allowed_here()).map_err(anyhow::Error::msg);
+        Self::of_variable(
+            "the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials",
+        )
+    }
+
+    fn of_variable(place: &'static str) -> anyhow::Result<Self> {
+        let targets = AwsTargets::parse(&listed_here()).map_err(anyhow::Error::msg);
         let policy = AwsPolicy::new(targets.context(AWS_TARGETS)?, OwnResources::default(), None);
-        Ok(Self { policy, list: AWS_TARGETS.to_owned(), place: "the variable AWS_TARGETS" })
+        Ok(Self { policy, list: AWS_TARGETS.to_owned(), place })
     }
 
     fn of_stack(stack: &Stack) -> anyhow::Result<Self> {
         let targets = AwsTargets::parse(stack.parameter("AwsTargets")).map_err(anyhow::Error::msg);
-        let targets =
-            targets.with_context(|| format!("the stack {} has an invalid AwsTargets", stack.name))?;
+        let targets = targets
+            .with_context(|| format!("the stack {} has an invalid AwsTargets", stack.name))?;
         let role = Some(stack.parameter("InvokeRoleArn")).filter(|arn| !arn.is_empty());
         Ok(Self {
             policy: AwsPolicy::new(targets, own_resources(stack)?, role),
@@ -73,17 +83,36 @@ impl TargetRules {
                 format!("add {namespace}={arn} to {}", self.place),
             ),
             AwsRefusal::OtherAccount { arn, account } => (
-                format!("{arn}, and Firehose finds streams in the account of the role only, {account}"),
-                format!("name a stream of {account}, or a role of the other account as InvokeRoleArn"),
+                format!(
+                    "{arn}, and Firehose finds streams in the account of the role only, {account}"
+                ),
+                format!(
+                    "name a stream of {account}, or a role of the other account as InvokeRoleArn"
+                ),
             ),
         };
         Some(Problem::refused(format!("{name} delivers to {what}"), help))
     }
 }
 
-/// The targets that this machine allows, as the variable lists them.
-pub(crate) fn allowed_here() -> String {
+/// The targets that the variable of this machine lists.
+pub(crate) fn listed_here() -> String {
     std::env::var(AWS_TARGETS).unwrap_or_default()
+}
+
+/// Warnings about the targets that commands on this machine do not use.
+///
+/// # Errors
+/// When the variable cannot be read.
+pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
+    let rules = TargetRules::here()?;
+    let at = Locations { reading, first: "" };
+    let found = reading.catalogue.subscriptions().filter_map(|subscription| {
+        let problem = rules.problem(subscription)?;
+        let problem = Problem { severity: Severity::Warning, ..problem };
+        Some(at.finding(subscription, "aws", problem))
+    });
+    Ok(found.collect())
 }
 
 /// What a stack consists of, as far as it could be a target.
@@ -138,7 +167,13 @@ mod tests {
         let stream = "arn:aws:firehose:eu-west-1:999999999999:deliverystream/all";
         let of_account = "*=arn:aws:sqs:*:123456789012:*";
         for (arn, action, targets, message, help) in [
-            (QUEUE, "SendMessage", "", "does not list for the namespace shop", "add shop=arn:aws:sqs"),
+            (
+                QUEUE,
+                "SendMessage",
+                "",
+                "does not list for the namespace shop",
+                "add shop=arn:aws:sqs",
+            ),
             (QUEUE, "SendMessage", "bank=arn:aws:sqs:*:*:*", "for the namespace shop", "add shop="),
             (foreign, "SendMessage", of_account, "AwsTargets of the stack live", "add shop="),
             (own, "SendMessage", all, "belongs to the deployment itself", "no part of the stack"),

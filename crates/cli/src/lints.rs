@@ -374,15 +374,21 @@ fn shortened_timeout(subscription: &Subscription, cut_to_ms: Option<u64>) -> Opt
 }
 
 /// Finds the location of a field.
-struct Locations<'a> {
-    reading: &'a Reading,
-    first: &'a str,
+pub(crate) struct Locations<'a> {
+    pub(crate) reading: &'a Reading,
+    /// The file where nothing else is known.
+    pub(crate) first: &'a str,
 }
 
 impl Locations<'_> {
     /// A finding at the field, else at any field of the subscription, else at the beginning of the
     /// first file.
-    fn finding(&self, subscription: &Subscription, field: &str, problem: Problem) -> Finding {
+    pub(crate) fn finding(
+        &self,
+        subscription: &Subscription,
+        field: &str,
+        problem: Problem,
+    ) -> Finding {
         let Problem { severity, message, help } = problem;
         let beginning = || (self.first.to_owned(), 1, 1);
         let stated = self.reading.origins.get(&subscription.name).and_then(|origins| {

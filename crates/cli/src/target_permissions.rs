@@ -47,11 +47,13 @@ pub(crate) async fn simulated(
     }
     let left = needs.len().saturating_sub(TARGETS_MAX);
     let asked = needs.len() - left;
-    let ask = stream::iter(needs.into_iter().take(TARGETS_MAX)).map(|((action, arn), name)| async move {
-        let answer = refused(client, role, &[action], arn).await?;
-        let problem = answer.into_iter().next().map(|of| problem(name, action, arn, of.is_denied));
-        anyhow::Ok(problem.map(|problem| (name.clone(), problem)))
-    });
+    let ask =
+        stream::iter(needs.into_iter().take(TARGETS_MAX)).map(|((action, arn), name)| async move {
+            let answer = refused(client, role, &[action], arn).await?;
+            let problem =
+                answer.into_iter().next().map(|of| problem(name, action, arn, of.is_denied));
+            anyhow::Ok(problem.map(|problem| (name.clone(), problem)))
+        });
     let answers: Vec<_> = ask.buffered(AT_ONCE).try_collect().await?;
     Ok(Simulated { asked, left, refused: answers.into_iter().flatten().collect() })
 }
@@ -72,10 +74,16 @@ fn problem(name: &SubscriptionName, action: &str, arn: &str, is_denied: bool) ->
     let message = |why| format!("{name} needs {action} on {arn}, and {why}");
     if is_denied {
         let help = "remove what denies it: a policy of the role, its boundary or the organization";
-        return Problem::refused(message("a policy denies it to the role InvokeRoleArn"), help.to_owned());
+        return Problem::refused(
+            message("a policy denies it to the role InvokeRoleArn"),
+            help.to_owned(),
+        );
     }
     let help = "allow it there, unless a policy of the target itself does";
-    Problem { help: Some(help.to_owned()), ..Problem::warning(message("no policy of the role InvokeRoleArn allows it")) }
+    Problem {
+        help: Some(help.to_owned()),
+        ..Problem::warning(message("no policy of the role InvokeRoleArn allows it"))
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +111,8 @@ mod tests {
         ];
         let reading = dialects::read(&[Source { name: "f", text: &text.join("---\n") }]);
         let needs = needs(&reading.catalogue);
-        let found: Vec<_> = needs.iter().map(|((action, arn), name)| (*action, *arn, name.name.as_str())).collect();
+        let found: Vec<_> =
+            needs.iter().map(|((action, arn), name)| (*action, *arn, name.name.as_str())).collect();
         let expected = [
             ("lambda:InvokeFunction", "arn:aws:lambda:eu-west-1:123456789012:function:f", "c"),
             ("sqs:SendMessage", "arn:aws:sqs:eu-west-1:123456789012:q", "a"),

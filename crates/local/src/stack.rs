@@ -53,6 +53,8 @@ pub struct StackConfig {
     pub subscriptions: PathBuf,
     /// `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
+    /// `AWS_TARGETS`.
+    pub aws_targets: String,
     /// `DEFAULT_TOPIC`.
     pub default_topic: Option<TopicName>,
 }
@@ -271,6 +273,7 @@ fn environment(
         (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
         (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
         (settings::ALLOW_PRIVATE_DESTINATIONS, config.allow_private.clone()),
+        (settings::AWS_TARGETS, config.aws_targets.clone()),
         (settings::DEFAULT_TOPIC, default_topic.unwrap_or_default()),
     ];
     move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())

@@ -101,6 +101,7 @@ impl AppFixture {
             data: data.path().to_owned(),
             subscriptions: folder,
             allow_private: allow_private.to_owned(),
+            aws_targets: String::new(),
             default_topic: None,
         };
         let secrets = |name: &str, _: Option<&_>| services::secret(name);

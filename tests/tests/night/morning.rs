@@ -42,6 +42,7 @@ impl Morning {
             data: night.data().to_owned(),
             subscriptions: folder,
             allow_private: "127.0.0.1".to_owned(),
+            aws_targets: String::new(),
             default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");

@@ -87,6 +87,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         data: arguments.data.clone(),
         subscriptions: compiled.folder,
         allow_private: allow_private(),
+        aws_targets: String::new(),
         default_topic: None,
     };
     let stack = Stack::start(&config).await?;

@@ -22,6 +22,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::advice::chain;
+use crate::aws_targets::{listed_here, refused_here};
 use crate::compiled::Compiled;
 use crate::console::{
     Access, LiveSetup, RateSource, Recording, Served, Setup, Sources, Witness, record, serve,
@@ -111,7 +112,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     saved_files.had(known);
     let screen = Screen::stdout(arguments.color);
     let mut view = DevView::new(arguments.output, screen, known);
-    view.unset_secrets(&all_unset_here(&reading))?;
+    view.warnings("dev.unset_secrets", &all_unset_here(&reading))?;
+    view.warnings("dev.refused_targets", &refused_here(&reading)?)?;
     // Before the stack starts: nothing that happens is missed.
     let (witness, recording) = (!arguments.no_console).then(record).unzip();
     let allowed = allowed(&arguments.environment, known)?;
@@ -229,6 +231,7 @@ fn stack_config(arguments: &Arguments, compiled: &Compiled) -> StackConfig {
         data: arguments.data.clone(),
         subscriptions: compiled.folder.clone(),
         allow_private: allow_private(),
+        aws_targets: listed_here(),
         default_topic: arguments.default_topic.clone(),
     }
 }

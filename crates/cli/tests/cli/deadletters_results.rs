@@ -64,6 +64,7 @@ impl Results {
             data: data.path().to_owned(),
             subscriptions: data.path().join("subscriptions"),
             allow_private: "127.0.0.1".to_owned(),
+            aws_targets: String::new(),
             default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");

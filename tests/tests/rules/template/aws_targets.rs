@@ -7,12 +7,8 @@ use serde_json::{Value, json};
 use super::{TEMPLATE, matching, properties, resources};
 
 /// The resources that a target could be, or that the functions keep their state in.
-const KINDS: [&str; 4] = [
-    "AWS::SQS::Queue",
-    "AWS::S3::Bucket",
-    "AWS::DynamoDB::Table",
-    "AWS::Serverless::Function",
-];
+const KINDS: [&str; 4] =
+    ["AWS::SQS::Queue", "AWS::S3::Bucket", "AWS::DynamoDB::Table", "AWS::Serverless::Function"];
 
 fn variables() -> &'static Value {
     &properties("DispatchFunction")["Environment"]["Variables"]

@@ -169,7 +169,8 @@ async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding
         }
         Err(why) => {
             let why = chain(&why);
-            let message = format!("whether InvokeRoleArn may use AWS targets was not checked: {why}");
+            let message =
+                format!("whether InvokeRoleArn may use AWS targets was not checked: {why}");
             vec![Problem::warning(message).in_file(stack.name.clone(), "aws")]
         }
     }

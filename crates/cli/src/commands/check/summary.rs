@@ -205,7 +205,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
     #[test]
     fn the_table_shows_whether_where_and_how_often_each_subscription_is_tried() {
         let reading = read(&[Source { name: "f", text: SUBSCRIPTIONS }]);
-        let rules = AddressRules::of(None).unwrap();
+        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
         let table = table(&reading, &rules, 0);
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -258,7 +258,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
 
     #[test]
     fn without_subscriptions_there_is_no_table() {
-        let rules = AddressRules::of(None).unwrap();
+        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
         assert_eq!(table(&read(&[]), &rules, 0), "");
     }
 }

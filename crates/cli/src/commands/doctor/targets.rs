@@ -12,7 +12,11 @@ use crate::text;
 
 const ITEM: &str = "AWS targets";
 
-pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Item> {
+pub(super) async fn examine(
+    aws: &SdkConfig,
+    stack: &Stack,
+    catalogue: Option<&Catalogue>,
+) -> Vec<Item> {
     let Some(catalogue) = catalogue else { return Vec::new() };
     match simulated(&Client::new(aws), stack, catalogue).await {
         Ok(found) => judge(found),
