@@ -3,7 +3,7 @@
 //! They are read through a lookup function, so that a test needs no environment. Everything is
 //! checked here: a function with a missing or invalid setting does not start, and names it.
 
-use delivery::address::{OwnAddresses, PrivateDestinations};
+use delivery::address::{OwnAddresses, PrivateDestinations, http_url};
 use delivery::ports::QueueName;
 use delivery::publish::AllowedOrigins;
 use delivery::subscription::aws::policy::{AwsPolicy, AwsTargets, OwnResources};
@@ -12,6 +12,7 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
 use thiserror::Error;
+use url::Url;
 
 use crate::live_topics::Location;
 use crate::metrics::emf::is_namespace;
@@ -66,6 +67,11 @@ pub const METRICS_PER: &str = "METRICS_PER";
 /// Set by Lambda: the address of the Runtime API and of the Extensions API.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
+/// Set by Lambda: the name of the function.
+pub const AWS_LAMBDA_FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
+/// The variable of the SDKs for a server in the place of AWS, such as an emulator.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
+pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 /// Set by Lambda: the address of the X-Ray daemon, if there is one.
 pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
@@ -117,6 +123,10 @@ pub struct DispatchSettings {
     pub invoke_role_arn: Option<String>,
     /// Which AWS targets subscriptions may use.
     pub aws_policy: AwsPolicy,
+    /// The deployment's own resources, which the role may not use.
+    pub own_resources: OwnResources,
+    /// A server that is called in the place of AWS for AWS targets.
+    pub aws_endpoint: Option<Url>,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
     /// The function's timeout, by which a wrong clock is noticed.
@@ -178,6 +188,8 @@ impl DispatchSettings {
             own_addresses: env.own_addresses()?,
             invoke_role_arn: env.optional(INVOKE_ROLE_ARN),
             aws_policy: env.aws_policy()?,
+            own_resources: env.own_resources()?,
+            aws_endpoint: env.aws_endpoint()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
             timeout_ms: env.timeout_ms()?,
             log_deliveries: env.log_deliveries()?,
@@ -326,8 +338,22 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
 
     fn aws_policy(&self) -> Result<AwsPolicy, SettingsError> {
         let targets = self.parse_or(AWS_TARGETS, "", AwsTargets::parse)?;
+        let role = self.optional(INVOKE_ROLE_ARN);
+        Ok(AwsPolicy::new(targets, self.own_resources()?, role.as_deref()))
+    }
+
+    /// The listed resources, and this function.
+    fn own_resources(&self) -> Result<OwnResources, SettingsError> {
         let own = self.parse_or(OWN_RESOURCE_ARNS, "", OwnResources::parse)?;
-        Ok(AwsPolicy::new(targets, own, self.optional(INVOKE_ROLE_ARN).as_deref()))
+        Ok(match self.optional(AWS_LAMBDA_FUNCTION_NAME) {
+            Some(name) => own.with_function(&name),
+            None => own,
+        })
+    }
+
+    fn aws_endpoint(&self) -> Result<Option<Url>, SettingsError> {
+        let endpoint = self.optional(AWS_ENDPOINT_URL);
+        endpoint.map(|text| invalid(AWS_ENDPOINT_URL, http_url(&text))).transpose()
     }
 
     /// The endpoints that serve the function in its sandbox.

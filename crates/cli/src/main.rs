@@ -16,7 +16,6 @@
 
 mod access;
 mod advice;
-mod arn;
 mod attempts;
 mod aws_targets;
 mod cache_folder;

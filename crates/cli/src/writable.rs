@@ -13,8 +13,8 @@ use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
 use dialects::{Finding, Severity};
 
-use crate::arn::covers;
 use crate::stack::Stack;
+use delivery::subscription::aws::covers;
 
 /// A problem with a field, and how to solve it.
 #[derive(Debug, PartialEq, Eq)]

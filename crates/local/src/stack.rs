@@ -128,7 +128,8 @@ impl Stack {
         });
         let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
         let dispatch =
-            Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
+            Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic)
+                .with_targets(dispatch_settings.aws_policy);
         let dispatch = Arc::new((dispatch, queues, observer));
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
         let dead_letters = || {

@@ -11,6 +11,7 @@
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
 
+pub mod aws;
 mod batch;
 mod binary;
 mod body;
@@ -82,6 +83,9 @@ pub fn compose(
         }
     }
     let destination = &subscription.destination;
+    if let Some(target) = &destination.aws {
+        return aws::compose(subscription, target, deliveries, context);
+    }
     let values = templates::values(subscription, deliveries, context)?;
     let values = values.as_ref();
     let Content { mut headers, body } = templates::content(subscription, deliveries, values)?;

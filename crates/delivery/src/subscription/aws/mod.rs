@@ -9,6 +9,7 @@
 mod action;
 mod arn;
 mod parameters;
+mod pattern;
 pub mod policy;
 
 use url::Url;
@@ -18,6 +19,7 @@ use self::arn::Arns;
 pub use self::arn::TargetArn;
 pub(crate) use self::parameters::rendered;
 use self::parameters::{Parameters, check_parameters};
+pub use self::pattern::covers;
 use crate::document::findings::Message;
 use crate::document::kind::Word;
 use crate::document::reader::Fields;

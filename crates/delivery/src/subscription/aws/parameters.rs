@@ -65,9 +65,11 @@ const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
         ],
         AwsService::Lambda => &[
             ("ClientContext", Type::Text),
+            ("DurableExecutionName", Type::Text),
             ("InvocationType", Type::Word(&["Event", "RequestResponse"])),
             ("LogType", Type::Word(&["None", "Tail"])),
             ("Qualifier", Type::Text),
+            ("TenantId", Type::Text),
         ],
         AwsService::Sns => &[
             ("MessageAttributes", Type::Attributes),

@@ -7,6 +7,7 @@
 
 use thiserror::Error;
 
+use super::pattern::covers;
 use super::{AwsService, AwsTarget};
 use crate::document::findings::quoted;
 
@@ -31,9 +32,9 @@ pub struct AwsTargets(Vec<(String, ArnPattern)>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnResources(Vec<ArnPattern>);
 
-/// An ARN with `*` for any text and `?` for one character. The parts before the resource are compared one by one.
+/// An ARN with wildcards, as IAM policies have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ArnPattern([String; 6]);
+struct ArnPattern(String);
 
 /// Why a target is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -127,6 +128,25 @@ impl OwnResources {
         patterns.collect::<Result<Vec<_>, String>>().map(Self)
     }
 
+    /// The ARNs, as policies of IAM have them.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|pattern| pattern.0.as_str())
+    }
+
+    /// Adds the function of this name, in the account and the region of the other resources.
+    #[must_use]
+    pub fn with_function(mut self, name: &str) -> Self {
+        let located = self.0.iter().find_map(|ArnPattern(arn)| {
+            let mut parts = arn.splitn(6, ':').skip(1);
+            let (partition, _) = (parts.next()?, parts.next()?);
+            let (region, account) = (parts.next()?, parts.next()?);
+            let is_located = !region.is_empty() && !account.is_empty();
+            is_located.then(|| format!("arn:{partition}:lambda:{region}:{account}:function:{name}"))
+        });
+        self.0.extend(located.map(|arn| ArnPattern(format!("{arn}*"))));
+        self
+    }
+
     /// Returns true if the ARN is one of them, or an alias or a version of one.
     #[must_use]
     pub fn contains(&self, arn: &str) -> bool {
@@ -143,37 +163,14 @@ fn entries(text: &str) -> impl Iterator<Item = &str> {
 
 impl ArnPattern {
     fn parse(text: &str) -> Option<Self> {
-        let parts: Vec<String> = text.splitn(6, ':').map(ToOwned::to_owned).collect();
-        let parts: [String; 6] = parts.try_into().ok()?;
-        let is_arn = parts[0] == "arn" && !parts[5].is_empty();
-        (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then_some(Self(parts))
+        let parts: Vec<&str> = text.splitn(6, ':').collect();
+        let is_arn = matches!(parts[..], ["arn", _, _, _, _, resource] if !resource.is_empty());
+        (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then(|| Self(text.to_owned()))
     }
 
     fn covers(&self, arn: &str) -> bool {
-        let parts: Vec<&str> = arn.splitn(6, ':').collect();
-        parts.len() == self.0.len()
-            && self.0.iter().zip(parts).all(|(pattern, part)| covers(pattern, part))
+        covers(&self.0, &[arn])
     }
-}
-
-/// Returns true if a pattern with `*` and `?` covers the whole text.
-fn covers(pattern: &str, text: &str) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    // By length: whether the pattern read so far covers the beginning of the text of that length.
-    let mut covered: Vec<bool> = (0..=text.len()).map(|length| length == 0).collect();
-    for character in pattern.chars() {
-        let mut next = vec![false; covered.len()];
-        next[0] = character == '*' && covered[0];
-        for (index, of_text) in text.iter().enumerate() {
-            next[index + 1] = match character {
-                '*' => covered[index + 1] || next[index],
-                '?' => covered[index],
-                literal => covered[index] && literal == *of_text,
-            };
-        }
-        covered = next;
-    }
-    covered.last().copied().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 /// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between
 /// two colons), unless it ends it.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
-pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
+#[must_use]
+pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
     // By number of units: whether the pattern read so far can cover that many first units of the
