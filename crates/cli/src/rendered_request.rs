@@ -51,11 +51,13 @@ pub(crate) fn rendered_request(
     Some(request.map(shown).map_err(|problem| problem.to_string()))
 }
 
-/// The query. Of its values, only those are shown that a template made without a secret.
+/// The query. Of its values, only those are shown that a template made without a secret. That of an AWS target names what is called.
 fn query(destination: &Destination, url: &Url) -> String {
     let is_shown = |name: &str| {
         let mut made = destination.query.iter().filter(|parameter| parameter.name == name);
-        !is_credential_parameter(name) && made.any(|parameter| parameter.value.secrets.is_empty())
+        destination.aws.is_some()
+            || (!is_credential_parameter(name)
+                && made.any(|parameter| parameter.value.secrets.is_empty()))
     };
     let sent = url.query().unwrap_or_default().split('&').filter(|sent| !sent.is_empty());
     let shown = |((name, _), sent): ((Cow<'_, str>, _), &str)| match is_shown(&name) {

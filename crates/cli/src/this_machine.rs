@@ -23,7 +23,9 @@ pub(crate) fn allow_private() -> String {
 /// When it is no address.
 pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
     let named = std::env::var(AWS_ENDPOINT_URL).ok().filter(|text| !text.is_empty());
-    named.map(|text| http_url(&text).map_err(anyhow::Error::msg).context(AWS_ENDPOINT_URL)).transpose()
+    named
+        .map(|text| http_url(&text).map_err(anyhow::Error::msg).context(AWS_ENDPOINT_URL))
+        .transpose()
 }
 
 /// Whether an address is one of this machine.

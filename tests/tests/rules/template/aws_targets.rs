@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use delivery::subscription::aws::policy::AwsTargets;
 use serde_json::{Value, json};
 
 use super::{TEMPLATE, matching, properties, resources};
@@ -60,13 +61,23 @@ fn every_queue_bucket_table_and_function_of_the_stack_is_an_own_resource() {
 }
 
 #[test]
-fn targets_are_pairs_of_a_namespace_and_an_arn() {
+fn the_template_takes_the_lists_that_dispatch_starts_with_and_no_others() {
     let pattern = TEMPLATE["Parameters"]["AwsTargets"]["AllowedPattern"].as_str().expect("a text");
-    let allowed = "\n\
-        *=arn:aws:sqs:eu-west-1:123456789012:shop-*\n\
-        shop=arn:aws:events:eu-west-1:123456789012:event-bus/default, *=arn:aws-cn:sns:cn-north-1:1:t\n";
-    let refused = "arn:aws:sqs:eu-west-1:123456789012:shop\nshop=\n=arn:aws:sqs:eu-west-1:1:q\n\
-        shop=arn:aws:sqs:eu-west-1:1:q,\nshop=https://a.example.com/\nshop=*\n";
-    assert_eq!(matching(pattern, allowed), allowed);
-    assert_eq!(matching(pattern, refused), "");
+    for list in [
+        "",
+        "*=arn:aws:sqs:eu-west-1:123456789012:shop-*",
+        "shop=arn:aws:events:eu-west-1:123456789012:event-bus/default, *=arn:aws-cn:sns:cn-north-1:1:t",
+        "shop=arn:*:*:*:*:*",
+        "arn:aws:sqs:eu-west-1:123456789012:shop",
+        "shop=",
+        "=arn:aws:sqs:eu-west-1:1:q",
+        "shop=arn:aws:sqs:eu-west-1:1",
+        "s*=arn:aws:sqs:eu-west-1:1:q",
+        "shop=https://a.example.com/",
+        "shop=*",
+    ] {
+        let line = format!("{list}\n");
+        let is_taken = matching(pattern, &line) == line;
+        assert_eq!(is_taken, AwsTargets::parse(list).is_ok(), "{list}");
+    }
 }
