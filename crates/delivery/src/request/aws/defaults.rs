@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use crate::delivery::Delivery;
 use crate::delivery::outcome::Unsendable;
-use crate::subscription::aws::{AwsService, AwsTarget};
-use crate::time::duration::SECOND_MS;
+use crate::subscription::aws::{AwsService, AwsTarget, seconds};
 use crate::time::moment;
 
 /// The longest group of messages.
@@ -52,7 +51,7 @@ pub(super) fn add(
                 parameters.insert(name.to_owned(), stated.into());
             }
             if let Some(ms) = event["time"].as_str().and_then(moment::date_time) {
-                parameters.entry("Time").or_insert_with(|| (ms / SECOND_MS).into());
+                parameters.entry("Time").or_insert_with(|| seconds(ms));
             }
         }
         AwsService::StepFunctions => {

@@ -3,6 +3,8 @@
 //! Separate because they are checked twice: as they are written, where a text with an expression may still become anything, and
 //! after its expressions are rendered. The names and types are those of the services' API references.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::action::AwsService;
@@ -188,9 +190,17 @@ fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
         Type::Time => {
             let ms = stated.as_str().and_then(moment::date_time);
             let right = "a time such as 2026-11-20T07:03:00Z is expected";
-            ms.map(|ms| Json::from(ms / SECOND_MS)).ok_or_else(|| right.to_owned())
+            ms.map(seconds).ok_or_else(|| right.to_owned())
         }
         Type::Attributes => attributes(stated, stage),
+    }
+}
+
+/// A time as the services take it: seconds since 1970, with a fraction if it has one.
+pub(crate) fn seconds(ms: u64) -> Json {
+    match ms % SECOND_MS {
+        0 => Json::from(ms / SECOND_MS),
+        _ => Json::from(Duration::from_millis(ms).as_secs_f64()),
     }
 }
 
