@@ -17,6 +17,7 @@
 mod access;
 mod advice;
 mod attempts;
+mod aws_targets;
 mod cache_folder;
 mod change_record;
 mod command_line;
@@ -65,9 +66,13 @@ mod saved_files;
 mod set_aside;
 mod shell;
 mod shown_exchange;
+#[cfg(feature = "aws")]
+mod simulated_policy;
 mod stack;
 mod store;
 mod styled;
+#[cfg(feature = "aws")]
+mod target_permissions;
 mod text;
 mod this_machine;
 mod topic_news;

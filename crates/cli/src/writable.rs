@@ -6,6 +6,8 @@
 //!
 //! Does not evaluate the policies of buckets and queues.
 
+use std::fmt;
+
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
@@ -20,6 +22,13 @@ pub(crate) struct Problem {
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let help = self.help.as_ref().map(|help| format!("; {help}"));
+        write!(f, "{}{}", self.message, help.unwrap_or_default())
+    }
 }
 
 impl Problem {

@@ -38,8 +38,10 @@ impl CurlCommand {
         let mut variables = BTreeMap::new();
         let method = request.method.as_str();
         let shown_url = subscription.destination.display();
-        let url = if shown_url == request.url.as_str() {
-            quoted(&shown_url)
+        // The address of a service of AWS has no credential.
+        let is_whole = subscription.destination.aws.is_some() || shown_url == request.url.as_str();
+        let url = if is_whole {
+            quoted(request.url.as_str())
         } else {
             let what = format!("the whole address of the destination, {shown_url}");
             variable("URL", what, &mut variables)

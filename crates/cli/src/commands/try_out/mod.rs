@@ -35,17 +35,19 @@ use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::topic_settings::TopicSettings;
-use dialects::Severity;
+use dialects::{Finding, Reading, Severity};
 
 use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::named;
 use super::publish::{documents, text_of};
 use super::sample;
+use crate::aws_targets::TargetRules;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::event_report::elements;
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
+use crate::lints::Locations;
 use crate::output::{note, out};
 use crate::text;
 use crate::unset_secrets::unset_secrets;
@@ -79,11 +81,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let catalogue = &reading.catalogue;
     let subscription = named(catalogue, &arguments.name)?;
-    let unset = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
+    let mut problems = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
         std::env::var(name).ok()
     });
-    if !unset.is_empty() {
-        print_findings(&unset);
+    if !arguments.print {
+        problems.extend(refused_target(&reading, &subscription)?);
+    }
+    if !problems.is_empty() {
+        print_findings(&problems);
         note("nothing was sent");
         return Ok(ExitCode::FAILURE);
     }
@@ -105,6 +110,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let report = Report::of(catalogue, &subscription, deliveries, &made);
     out(&report.text)?;
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Why no request goes to the AWS target of a subscription, if none does.
+fn refused_target(
+    reading: &Reading,
+    subscription: &Subscription,
+) -> anyhow::Result<Option<Finding>> {
+    let problem = TargetRules::here()?.problem(subscription);
+    let at = Locations { reading, first: "" };
+    Ok(problem.map(|problem| at.finding(subscription, "aws", problem)))
 }
 
 /// The deliveries of the request: those of an event, or of several that the subscription puts into one.
