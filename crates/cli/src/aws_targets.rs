@@ -117,9 +117,8 @@ pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
 
 /// The queues and functions of a stack. Its buckets and its table are of services without targets.
 fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
-    let sqs = stack.arn_of("sqs").unwrap_or_default();
-    let queues = stack.own_queues().filter_map(|url| url.rsplit('/').next());
-    let queues = queues.map(|name| format!("{sqs}:{name}"));
+    let named = stack.own_queues().filter_map(|url| url.rsplit('/').next());
+    let queues = named.filter_map(|name| Some(format!("{}:{name}", stack.arn_of("sqs")?)));
     let functions = FUNCTIONS.iter().filter_map(|name| stack.output(name).ok());
     let arns: Vec<String> = queues.chain(functions.map(ToOwned::to_owned)).collect();
     OwnResources::parse(&arns.join(",")).map_err(anyhow::Error::msg)
