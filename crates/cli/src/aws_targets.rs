@@ -1,4 +1,4 @@
-//! Whether a deployment lets the subscriptions of a namespace deliver to their AWS targets, before it refuses them itself.
+//! Finds the AWS targets that a deployment would refuse, before it does.
 //!
 //! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, and `try` and `dev` with the variable
 //! `AWS_TARGETS` of this machine. The decision is the core's ([`AwsPolicy`]); the advice here is what the reader can change.
@@ -19,9 +19,9 @@ const FUNCTIONS: [&str; 3] = ["DispatchFunctionArn", "DeadLetterFunctionArn", "I
 /// The targets that a deployment allows.
 pub(crate) struct TargetRules {
     policy: AwsPolicy,
-    /// Where they are listed, for messages.
+    /// The setting that lists them, for messages.
     list: String,
-    /// Where to list another one.
+    /// The place for a further entry, for help.
     place: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl TargetRules {
         })
     }
 
-    /// Why events of a subscription cannot reach its target, if they cannot.
+    /// The problem with the target of a subscription; `None` if it is allowed, or there is none.
     pub(crate) fn problem(&self, subscription: &Subscription) -> Option<Problem> {
         let target = subscription.destination.aws.as_deref()?;
         let refusal = self.policy.refusal(&subscription.name.topic.namespace, target)?;
@@ -115,7 +115,7 @@ pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     Ok(found.collect())
 }
 
-/// What a stack consists of, as far as it could be a target.
+/// The queues and functions of a stack. Its buckets and its table are of services without targets.
 fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
     let sqs = stack.arn_of("sqs").unwrap_or_default();
     let queues = stack.own_queues().filter_map(|url| url.rsplit('/').next());

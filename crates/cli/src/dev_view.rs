@@ -166,7 +166,7 @@ impl DevView {
         }
     }
 
-    /// What this machine lacks for some subscriptions. No reason to stop: the others work.
+    /// Prints warnings about subscriptions that this machine sends nothing for. No reason to stop: the others work.
     pub(crate) fn warnings(&self, event: &str, findings: &[Finding]) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json if !findings.is_empty() => {

@@ -3,7 +3,7 @@
 //! Separate from the reader because a lint needs the life of a delivery (attempts that do not fit
 //! into 14 days), the current time (an expired subscription), or a deployment: a response timeout
 //! that the stack shortens, an address that sending refuses, a sink that its functions may not write
-//! to (`writable`), an AWS target that it refuses (`aws_targets`). The last two are errors, all others are warnings.
+//! to (`writable`). The last is an error, as is an AWS target that the deployment refuses (`aws_targets`). All others are warnings.
 //!
 //! Does not check that secrets exist: the function may read them, the person who runs the check may
 //! not.

@@ -1,4 +1,4 @@
-//! What the policies of a role do not allow, asked of IAM by simulation.
+//! Asks IAM which actions the policies of a role do not allow, by simulation.
 //!
 //! Separate because `doctor` asks it of the roles of the functions, and `check` and `doctor` ask it of the role that makes
 //! requests to services of AWS. IAM evaluates the policies of the role, its boundary and those of the organization. It evaluates
@@ -21,7 +21,7 @@ pub(crate) struct Refused {
     pub(crate) is_denied: bool,
 }
 
-/// Which of these actions the policies of a role refuse on a resource.
+/// Simulates these actions of a role on a resource, and returns those that its policies do not allow.
 ///
 /// # Errors
 /// When IAM does not answer, or does not know the role.

@@ -1,4 +1,4 @@
-//! Whether the role that makes requests to AWS targets may make them, asked of IAM by simulation.
+//! Asks IAM, by simulation, about the permissions of the role that makes requests to AWS targets.
 //!
 //! Separate because `check --stack` and `doctor` both report it. A policy of the target itself may allow what no policy of the
 //! role does, and is not simulated. So only an explicit denial is an error.
@@ -17,10 +17,10 @@ use crate::writable::Problem;
 /// The most targets that are asked about: IAM allows few calls a second.
 const TARGETS_MAX: usize = 200;
 
-/// What is to be asked: the permission and the ARN of each target, with a subscription that needs it.
+/// The permission and the ARN of each target, with a subscription that needs it.
 type Needs<'c> = BTreeMap<(&'static str, &'c str), &'c SubscriptionName>;
 
-/// What IAM answered.
+/// The answers of IAM.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulated {
     /// The targets that were asked about.

@@ -107,9 +107,7 @@ fn default_of(name: &str) -> String {
     if let Some(value) = known {
         assert_eq!(read(Some(value)), unset, "{value} is not the default of {name}");
     }
-    let found =
-        known.or_else(|| ["false", "true"].into_iter().find(|value| read(Some(value)) == unset));
-    found.map_or("none".to_owned(), |value| format!("`{value}`"))
+    known.map_or("none".to_owned(), |value| format!("`{value}`"))
 }
 
 /// The names of variables, with their descriptions: `/// …` before `pub const NAME: &str =

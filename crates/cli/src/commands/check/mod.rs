@@ -158,7 +158,7 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Whether the role of the stack may use its AWS targets, asked of IAM by whoever runs the command.
+/// Asks IAM, with the credentials of whoever runs the command, about the role of the stack and its AWS targets.
 #[cfg(feature = "aws")]
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));

@@ -20,14 +20,14 @@ const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
 /// The most rows of the table: more than anybody reads, and fewer than a deployment may have.
 const ROWS_MAX: usize = 10_000;
 
-/// What the deployment allows, as far as it is known.
+/// The rules of the deployment about destinations.
 pub(super) struct Rules {
     pub(super) addresses: AddressRules,
     pub(super) targets: Option<TargetRules>,
 }
 
 impl Rules {
-    /// What the deployment has to allow before a subscription is tried, unless it is known to.
+    /// The condition under which a subscription is tried; `None` if the deployment is known to allow it.
     fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
         let destination = &subscription.destination;
         if destination.aws.is_some() {

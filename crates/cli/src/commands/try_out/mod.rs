@@ -112,7 +112,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Why no request goes to the AWS target of a subscription, if none does.
+/// An error if `AWS_TARGETS` does not list the AWS target of a subscription.
 fn refused_target(
     reading: &Reading,
     subscription: &Subscription,
