@@ -54,7 +54,6 @@ def make_role():
 def make(endpoint):
     role = make_role()
     queues = {name: queue(f"{NAME}-{name}") for name in ("sqs", "sns", "events", "lambda")}
-    queue("refused")
     topic = client("sns").create_topic(Name=NAME)["TopicArn"]
     raw = {"RawMessageDelivery": "true"}
     client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn("sqs", f"{NAME}-sns"), Attributes=raw)

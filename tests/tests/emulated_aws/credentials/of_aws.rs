@@ -83,7 +83,8 @@ pub(crate) async fn make_role(stack: &Stack) {
         let invoke =
             json!({"Effect": "Allow", "Action": "lambda:InvokeFunctionUrl", "Resource": "*"});
         let actions = AwsService::ALL.map(AwsService::iam_action);
-        let resources = "arn:aws:*:us-east-1:000000000000:*target*";
+        let resources = ["*target*", "function:target", "stateMachine:target"];
+        let resources = resources.map(|of| format!("arn:aws:*:us-east-1:000000000000:{of}"));
         let deliver = json!({"Effect": "Allow", "Action": actions, "Resource": resources});
         let policy = json!({"Version": "2012-10-17", "Statement": [invoke, deliver]}).to_string();
         let made = tokio::task::spawn_blocking(move || script("role.sh", &[&port, ROLE, &policy]));
