@@ -182,7 +182,20 @@ fn said(letter: &StoredDeadLetter) -> Said {
     let answered = text::outcome(outcome.or(Some(reason)), status);
     let at = destination.map(|to| format!(" at {to}")).unwrap_or_default();
     let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
-    Said { what: format!("{answered}{at}{detail}"), help: advice(outcome, status) }
+    let is_target = destination.is_some_and(|to| to.starts_with("arn:"));
+    let help = if is_target { target_advice } else { advice };
+    Said { what: format!("{answered}{at}{detail}"), help: help(outcome, status) }
+}
+
+/// The advice about an AWS target.
+fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
+    match (outcome, status) {
+        (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
+        (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
+        (Some("Blocked"), None) => "docs/aws-targets.md says which targets are allowed",
+        (_, Some(_)) => "docs/aws-targets.md says what each status means",
+        (Some(_) | None, None) => "the function cannot call the service: the reason says why",
+    }
 }
 
 fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
