@@ -90,141 +90,188 @@ fn a_namespace_without_a_pattern_a_foreign_arn_and_an_own_queue_are_refused_with
     }
 }
 
-/// What follows from an answer: an outcome with its status, and whether the delivery is retried.
-fn after(arn: &str, action: &str, host: &str, answer: Reaction) -> (Outcome, Option<u16>, bool) {
+fn after(arn: &str, action: &str, host: &str, answer: Reaction) -> Followed {
     let ports = ports(arn, action).with_reactions(host, &[answer]);
     run(&ports, "*=arn:aws:*:*:*:*");
     assert_eq!(ports.posts().len(), 1, "{arn}");
     let sent = ports.sent();
-    let Some((queue, message)) = sent.first() else { return (Outcome::Success, None, false) };
+    let Some((queue, message)) = sent.first() else { return DONE };
     let is_retried = *queue == QueueName::Retry;
     let delivery = if is_retried { carried(message) } else { letter(message).delivery };
     let last = delivery.history.first().first().expect("an attempt");
     (last.outcome.known().expect("a known word"), last.status, is_retried)
 }
 
-#[test]
-fn the_answers_of_services_count_as_those_of_http_endpoints() {
-    let json = |kind: &str| format!(r#"{{"__type":"{kind}","message":"no"}}"#);
-    let error = |status, kind: &str| answers(status).with_body(&json(kind)).with_headers(&[]);
-    let header =
-        |status, kind| answers(status).with_body("{}").with_headers(&[("x-amzn-errortype", kind)]);
-    let xml = |status, code: &str| {
-        let body = format!(
-            "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>no</Message></Error></ErrorResponse>"
-        );
-        answers(status).with_body(&body).with_headers(&[])
-    };
-    let entries = |failed: u64, code: &str| {
-        let body = format!(
-            r#"{{"FailedEntryCount":{failed},"Entries":[{{"ErrorCode":"{code}","ErrorMessage":"no"}}]}}"#
-        );
-        answers(200).with_body(&body).with_headers(&[])
-    };
-    let function = |kind| {
-        answers(200)
-            .with_body(r#"{"errorType":"Error"}"#)
-            .with_headers(&[("X-Amz-Function-Error", kind)])
-    };
-    let (bus, functions) = (
-        ("arn:aws:events:eu-west-1:123456789012:event-bus/shop", "PutEvents", "events.eu-west-1"),
-        ("arn:aws:lambda:eu-west-1:123456789012:function:shop", "Invoke", "lambda.eu-west-1"),
-    );
-    let queue = (QUEUE, "SendMessage", QUEUE_HOST);
-    let topic = ("arn:aws:sns:eu-west-1:123456789012:shop", "Publish", "sns.eu-west-1");
-    let machine = (
-        "arn:aws:states:eu-west-1:123456789012:stateMachine:shop",
-        "StartExecution",
-        "states.eu-west-1",
-    );
-    let stream =
-        ("arn:aws:kinesis:eu-west-1:123456789012:stream/shop", "PutRecord", "kinesis.eu-west-1");
-    let firehose = (
-        "arn:aws:firehose:eu-west-1:123456789012:deliverystream/shop",
-        "PutRecord",
-        "firehose.eu-west-1",
-    );
-    let done = (Outcome::Success, None, false);
-    let retried = |outcome, status| (outcome, Some(status), true);
-    let ended = |outcome, status| (outcome, Some(status), false);
-    for ((arn, action, host), answer, expected) in [
-        (queue, answers(200).with_body("{}"), done),
-        (queue, error(400, "com.amazonaws.sqs#RequestThrottled"), retried(Outcome::Busy, 429)),
-        (queue, error(400, "com.amazonaws.sqs#KmsThrottled"), retried(Outcome::Busy, 429)),
-        (queue, error(400, "com.amazonaws.sqs#QueueDoesNotExist"), ended(Outcome::NotFound, 404)),
-        (
-            queue,
-            error(400, "com.amazon.coral.service#InvalidParameterValueException"),
-            ended(Outcome::BadRequest, 400),
-        ),
-        (
-            queue,
-            error(403, "com.amazon.coral.service#AccessDeniedException"),
-            ended(Outcome::Forbidden, 403),
-        ),
-        (
-            queue,
-            error(403, "com.amazon.coral.service#ExpiredTokenException"),
-            retried(Outcome::Aborted, 403),
-        ),
-        (
-            queue,
-            error(403, "com.amazon.coral.service#UnrecognizedClientException"),
-            retried(Outcome::Aborted, 403),
-        ),
-        (
-            queue,
-            error(500, "com.amazon.coral.service#InternalFailure"),
-            retried(Outcome::Busy, 503),
-        ),
-        (queue, answers(500), retried(Outcome::GenericError, 500)),
-        (bus, entries(0, ""), done),
-        (bus, entries(1, "ThrottlingException"), retried(Outcome::Busy, 429)),
-        (bus, entries(1, "InternalFailure"), retried(Outcome::Busy, 503)),
-        (bus, entries(1, "MalformedDetail"), ended(Outcome::BadRequest, 400)),
-        (bus, entries(1, "NotAuthorizedForSourceException"), ended(Outcome::Forbidden, 403)),
-        (bus, entries(1, "SomethingNew"), retried(Outcome::GenericError, 500)),
-        (bus, answers(200).with_body("{\"Entr"), retried(Outcome::Busy, 503)),
-        (bus, error(400, "ThrottlingException"), retried(Outcome::Busy, 429)),
-        (functions, answers(200).with_body("null").with_headers(&[]), done),
-        (functions, answers(202).with_headers(&[]), done),
-        (functions, function("Unhandled"), retried(Outcome::GenericError, 502)),
-        (
-            functions,
-            header(
-                429,
-                "TooManyRequestsException:http://internal.amazon.com/coral/com.amazonaws.lambda/",
-            ),
-            retried(Outcome::Busy, 429),
-        ),
-        (functions, header(413, "RequestTooLargeException"), ended(Outcome::PayloadTooLarge, 413)),
-        (functions, header(404, "ResourceNotFoundException"), ended(Outcome::NotFound, 404)),
-        (functions, header(502, "EC2ThrottledException"), retried(Outcome::Busy, 429)),
-        (functions, header(410, "EFSIOException"), retried(Outcome::Busy, 503)),
-        (topic, answers(200).with_body("<PublishResponse/>"), done),
-        (topic, xml(400, "Throttling"), retried(Outcome::Busy, 429)),
-        (topic, xml(404, "NotFound"), ended(Outcome::NotFound, 404)),
-        (topic, xml(403, "AuthorizationError"), ended(Outcome::Forbidden, 403)),
-        (topic, xml(403, "InvalidClientTokenId"), retried(Outcome::Aborted, 403)),
-        (
-            machine,
-            error(400, "com.amazonaws.swf.service.v2.model#ExecutionLimitExceeded"),
-            retried(Outcome::Busy, 429),
-        ),
-        (machine, error(400, "com.amazonaws.swf.service.v2.model#ExecutionAlreadyExists"), done),
-        (
-            machine,
-            error(400, "com.amazonaws.swf.service.v2.model#StateMachineDoesNotExist"),
-            ended(Outcome::NotFound, 404),
-        ),
-        (stream, error(400, "ProvisionedThroughputExceededException"), retried(Outcome::Busy, 429)),
-        (stream, error(400, "ResourceNotFoundException"), ended(Outcome::NotFound, 404)),
-        (firehose, error(503, "ServiceUnavailableException"), retried(Outcome::Busy, 503)),
-        (firehose, error(400, "SomethingNew"), ended(Outcome::BadRequest, 400)),
-    ] {
-        let found = after(arn, action, host, answer.clone());
-        assert_eq!(found, expected, "{arn} {answer:?}");
+/// A target: its ARN, its action and its host.
+type Target = (&'static str, &'static str, &'static str);
+
+const SQS: Target = (QUEUE, "SendMessage", QUEUE_HOST);
+const BUS: Target =
+    ("arn:aws:events:eu-west-1:123456789012:event-bus/shop", "PutEvents", "events.eu-west-1");
+const FUNCTION: Target =
+    ("arn:aws:lambda:eu-west-1:123456789012:function:shop", "Invoke", "lambda.eu-west-1");
+const TOPIC: Target = ("arn:aws:sns:eu-west-1:123456789012:shop", "Publish", "sns.eu-west-1");
+const MACHINE: Target = (
+    "arn:aws:states:eu-west-1:123456789012:stateMachine:shop",
+    "StartExecution",
+    "states.eu-west-1",
+);
+const STREAM: Target =
+    ("arn:aws:kinesis:eu-west-1:123456789012:stream/shop", "PutRecord", "kinesis.eu-west-1");
+const DELIVERY_STREAM: Target = (
+    "arn:aws:firehose:eu-west-1:123456789012:deliverystream/shop",
+    "PutRecord",
+    "firehose.eu-west-1",
+);
+
+/// What follows from an answer: its outcome and status, and whether the delivery is retried.
+type Followed = (Outcome, Option<u16>, bool);
+
+const DONE: Followed = (Outcome::Success, None, false);
+
+fn retried(outcome: Outcome, status: u16) -> Followed {
+    (outcome, Some(status), true)
+}
+
+fn ended(outcome: Outcome, status: u16) -> Followed {
+    (outcome, Some(status), false)
+}
+
+/// An error of the JSON protocols.
+fn error(status: u16, kind: &str) -> Reaction {
+    let body = format!(r#"{{"__type":"{kind}","message":"no"}}"#);
+    answers(status).with_body(&body).with_headers(&[])
+}
+
+/// An error of Lambda.
+fn header(status: u16, kind: &str) -> Reaction {
+    answers(status).with_body("{}").with_headers(&[("x-amzn-errortype", kind)])
+}
+
+/// An error of the query protocol.
+fn xml(status: u16, code: &str) -> Reaction {
+    let error = format!("<Type>Sender</Type><Code>{code}</Code><Message>no</Message>");
+    let body = format!("<ErrorResponse><Error>{error}</Error></ErrorResponse>");
+    answers(status).with_body(&body).with_headers(&[])
+}
+
+/// The answer of EventBridge about one event.
+fn entries(failed: u64, code: &str) -> Reaction {
+    let entry = format!(r#"{{"ErrorCode":"{code}","ErrorMessage":"no"}}"#);
+    let body = format!(r#"{{"FailedEntryCount":{failed},"Entries":[{entry}]}}"#);
+    answers(200).with_body(&body).with_headers(&[])
+}
+
+#[track_caller]
+fn assert_followed(target: Target, rows: &[(Reaction, Followed)]) {
+    let (arn, action, host) = target;
+    for (answer, expected) in rows {
+        assert_eq!(after(arn, action, host, answer.clone()), *expected, "{arn} {answer:?}");
     }
+}
+
+#[test]
+fn the_errors_of_sqs_count_as_those_of_http_endpoints() {
+    let sqs = |status, code: &str| error(status, &format!("com.amazonaws.sqs#{code}"));
+    let common = |status, code: &str| error(status, &format!("com.amazon.coral.service#{code}"));
+    assert_followed(
+        SQS,
+        &[
+            (answers(200).with_body("{}"), DONE),
+            (sqs(400, "RequestThrottled"), retried(Outcome::Busy, 429)),
+            (sqs(400, "KmsThrottled"), retried(Outcome::Busy, 429)),
+            (sqs(400, "QueueDoesNotExist"), ended(Outcome::NotFound, 404)),
+            (common(400, "InvalidParameterValueException"), ended(Outcome::BadRequest, 400)),
+            (common(403, "AccessDeniedException"), ended(Outcome::Forbidden, 403)),
+            (common(403, "ExpiredTokenException"), retried(Outcome::Aborted, 403)),
+            (common(403, "UnrecognizedClientException"), retried(Outcome::Aborted, 403)),
+            (common(500, "InternalFailure"), retried(Outcome::Busy, 503)),
+            (answers(500), retried(Outcome::GenericError, 500)),
+        ],
+    );
+}
+
+#[test]
+fn an_event_that_eventbridge_refuses_is_a_failure_although_the_status_is_200() {
+    assert_followed(
+        BUS,
+        &[
+            (entries(0, ""), DONE),
+            (entries(1, "ThrottlingException"), retried(Outcome::Busy, 429)),
+            (entries(1, "InternalFailure"), retried(Outcome::Busy, 503)),
+            (entries(1, "MalformedDetail"), ended(Outcome::BadRequest, 400)),
+            (entries(1, "NotAuthorizedForSourceException"), ended(Outcome::Forbidden, 403)),
+            (entries(1, "SomethingNew"), retried(Outcome::GenericError, 500)),
+            (answers(200).with_body("{\"Entr"), retried(Outcome::Busy, 503)),
+            (error(400, "ThrottlingException"), retried(Outcome::Busy, 429)),
+        ],
+    );
+}
+
+#[test]
+fn a_function_that_fails_is_retried_and_the_errors_of_lambda_count() {
+    let failed = [("X-Amz-Function-Error", "Unhandled")];
+    let failed = answers(200).with_body(r#"{"errorType":"Error"}"#).with_headers(&failed);
+    let address = "http://internal.amazon.com/coral/com.amazonaws.lambda/";
+    let throttled = format!("TooManyRequestsException:{address}");
+    assert_followed(
+        FUNCTION,
+        &[
+            (answers(200).with_body("null").with_headers(&[]), DONE),
+            (answers(202).with_headers(&[]), DONE),
+            (failed, retried(Outcome::GenericError, 502)),
+            (header(429, &throttled), retried(Outcome::Busy, 429)),
+            (header(413, "RequestTooLargeException"), ended(Outcome::PayloadTooLarge, 413)),
+            (header(404, "ResourceNotFoundException"), ended(Outcome::NotFound, 404)),
+            (header(502, "EC2ThrottledException"), retried(Outcome::Busy, 429)),
+            (header(410, "EFSIOException"), retried(Outcome::Busy, 503)),
+        ],
+    );
+}
+
+#[test]
+fn the_errors_of_sns_count_although_they_are_xml() {
+    assert_followed(
+        TOPIC,
+        &[
+            (answers(200).with_body("<PublishResponse/>"), DONE),
+            (xml(400, "Throttling"), retried(Outcome::Busy, 429)),
+            (xml(404, "NotFound"), ended(Outcome::NotFound, 404)),
+            (xml(403, "AuthorizationError"), ended(Outcome::Forbidden, 403)),
+            (xml(403, "InvalidClientTokenId"), retried(Outcome::Aborted, 403)),
+        ],
+    );
+}
+
+#[test]
+fn an_execution_that_exists_is_delivered_and_the_other_errors_of_step_functions_count() {
+    let states = |code: &str| error(400, &format!("com.amazonaws.swf.service.v2.model#{code}"));
+    assert_followed(
+        MACHINE,
+        &[
+            (states("ExecutionLimitExceeded"), retried(Outcome::Busy, 429)),
+            (states("ExecutionAlreadyExists"), DONE),
+            (states("StateMachineDoesNotExist"), ended(Outcome::NotFound, 404)),
+        ],
+    );
+}
+
+#[test]
+fn the_errors_of_streams_count_and_an_unknown_one_by_its_status() {
+    assert_followed(
+        STREAM,
+        &[
+            (error(400, "ProvisionedThroughputExceededException"), retried(Outcome::Busy, 429)),
+            (error(400, "ResourceNotFoundException"), ended(Outcome::NotFound, 404)),
+        ],
+    );
+    assert_followed(
+        DELIVERY_STREAM,
+        &[
+            (error(503, "ServiceUnavailableException"), retried(Outcome::Busy, 503)),
+            (error(400, "SomethingNew"), ended(Outcome::BadRequest, 400)),
+        ],
+    );
 }
 
 #[test]

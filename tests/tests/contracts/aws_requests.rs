@@ -19,6 +19,8 @@ use dialects::Source;
 use lastmile_tests::libraries;
 use serde_json::{Map, Value as Json, json};
 
+use crate::aws_parameters::{Action, actions};
+
 /// 2026-11-23T12:00:00Z.
 const AT_MS: u64 = 1_795_435_200_000;
 const EVENT: &str = r#"{"specversion":"1.0","id":"e 1","source":"/shop","type":"order.created","subject":"orders/7","time":"2026-11-20T07:03:00.123Z","data":{"id":42,"delay":30,"text":"grüße, \"a\"&b=1+2%"}}"#;
@@ -35,13 +37,6 @@ const BODIES: [(&str, &str); 4] = [
     (r#", body: []"#, "[]"),
 ];
 
-/// An action: its service, five resources, and what subscriptions state as parameters with what is sent of it.
-struct Action {
-    service: &'static str,
-    resources: [&'static str; 5],
-    parameters: Vec<(Json, Json)>,
-}
-
 /// Where each of the five resources is.
 const PLACES: [(&str, &str); 5] = [
     ("aws", "eu-west-1"),
@@ -50,155 +45,6 @@ const PLACES: [(&str, &str); 5] = [
     ("aws-us-gov", "us-gov-west-1"),
     ("aws", "ap-southeast-2"),
 ];
-
-/// Parameters that are sent as they are stated.
-fn literal(parameters: Json) -> (Json, Json) {
-    (parameters.clone(), parameters)
-}
-
-fn actions() -> Vec<Action> {
-    let text = |text: &str| json!({ "DataType": "String", "StringValue": text });
-    let attributes = json!({ "tenant": text("acme ä"), "key": { "DataType": "Binary", "BinaryValue": "AAEC/w==" } });
-    vec![
-        Action {
-            service: "sqs",
-            resources: ["orders", "orders.fifo", "a_b-C", "orders", "x.fifo"],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "MessageGroupId": "a" })),
-                literal(json!({ "MessageGroupId": "a", "MessageDeduplicationId": "b" })),
-                literal(json!({ "DelaySeconds": 900 })),
-                (
-                    json!({ "DelaySeconds": "{{ event.data.delay }}" }),
-                    json!({ "DelaySeconds": 30 }),
-                ),
-                (
-                    json!({ "MessageGroupId": "{{ event.data.id }}" }),
-                    json!({ "MessageGroupId": "42" }),
-                ),
-                literal(json!({ "MessageAttributes": attributes })),
-                (
-                    json!({ "MessageAttributes": { "type": text("{{ event.type }}") } }),
-                    json!({ "MessageAttributes": { "type": text("order.created") } }),
-                ),
-                literal(
-                    json!({ "MessageSystemAttributes": { "AWSTraceHeader": text("Root=1-5759e988-bd862e3fe1be46a994272793") } }),
-                ),
-            ],
-        },
-        Action {
-            service: "events",
-            resources: [
-                "event-bus/default",
-                "event-bus/shop",
-                "event-bus/a.b_c",
-                "event-bus/shop/x",
-                "event-bus/z",
-            ],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "DetailType": "order", "Source": "shop" })),
-                (
-                    json!({ "DetailType": "{{ event.type | upper }}", "Resources": ["arn:aws:s3:::a", "{{ event.subject }}"] }),
-                    json!({ "DetailType": "ORDER.CREATED", "Resources": ["arn:aws:s3:::a", "orders/7"] }),
-                ),
-                literal(json!({ "Time": "2026-01-02T03:04:05Z" })),
-                (
-                    json!({ "Time": "{{ event.time }}" }),
-                    json!({ "Time": "2026-11-20T07:03:00.123+00:00" }),
-                ),
-                literal(json!({ "Time": "2026-01-02T03:04:05+01:00", "Resources": [] })),
-                literal(json!({ "TraceHeader": "Root=1-5759e988-bd862e3fe1be46a994272793" })),
-            ],
-        },
-        Action {
-            service: "lambda",
-            resources: [
-                "function:orders",
-                "function:orders:prod",
-                "function:a_b",
-                "function:orders:7",
-                "function:x",
-            ],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "InvocationType": "Event" })),
-                literal(json!({ "InvocationType": "RequestResponse", "LogType": "Tail" })),
-                literal(json!({ "ClientContext": "eyJhIjoxfQ==" })),
-                literal(json!({ "TenantId": "acme" })),
-                (
-                    json!({ "DurableExecutionName": "{{ event.data.id }}" }),
-                    json!({ "DurableExecutionName": "42" }),
-                ),
-                literal(json!({ "LogType": "None" })),
-            ],
-        },
-        Action {
-            service: "sns",
-            resources: ["orders", "orders.fifo", "a_b-C", "orders", "x.fifo"],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "Subject": "An order & more = 1+1 %" })),
-                (
-                    json!({ "Subject": "Order {{ event.data.id }}" }),
-                    json!({ "Subject": "Order 42" }),
-                ),
-                literal(json!({ "MessageAttributes": attributes })),
-                literal(json!({ "MessageGroupId": "a b", "MessageDeduplicationId": "c" })),
-                literal(json!({ "MessageStructure": "json" })),
-                literal(json!({ "MessageAttributes": { "one": text("1") }, "Subject": "ä" })),
-            ],
-        },
-        Action {
-            service: "states",
-            resources: [
-                "stateMachine:orders",
-                "stateMachine:orders:prod",
-                "stateMachine:a_b",
-                "stateMachine:orders:3",
-                "stateMachine:x",
-            ],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "name": "order-7" })),
-                (json!({ "name": "order-{{ event.data.id }}" }), json!({ "name": "order-42" })),
-                literal(json!({ "traceHeader": "Root=1-5759e988-bd862e3fe1be46a994272793" })),
-                (json!({ "name": "{{ attempt.deliveryid }}" }), json!({})),
-                literal(json!({ "name": "a", "traceHeader": "Root=1" })),
-                (json!({ "name": null }), json!({})),
-            ],
-        },
-        Action {
-            service: "kinesis",
-            resources: ["stream/orders", "stream/a.b", "stream/a_b-C", "stream/orders", "stream/x"],
-            parameters: vec![
-                literal(json!({})),
-                literal(json!({ "PartitionKey": "größe" })),
-                (json!({ "PartitionKey": "{{ event.data.id }}" }), json!({ "PartitionKey": "42" })),
-                literal(json!({ "ExplicitHashKey": "170141183460469231731687303715884105728" })),
-                literal(json!({ "PartitionKey": "a", "ExplicitHashKey": "0" })),
-                literal(
-                    json!({ "SequenceNumberForOrdering": "21269319989900637946712965403778482371" }),
-                ),
-                (
-                    json!({ "PartitionKey": "{{ event.source }}/{{ event.type }}" }),
-                    json!({ "PartitionKey": "/shop/order.created" }),
-                ),
-            ],
-        },
-        Action {
-            service: "firehose",
-            resources: [
-                "deliverystream/orders",
-                "deliverystream/a.b",
-                "deliverystream/a_b-C",
-                "deliverystream/orders",
-                "deliverystream/x",
-            ],
-            parameters: vec![literal(json!({}))],
-        },
-    ]
-}
 
 /// A case, as the script reads it.
 fn case(action: &Action, set: usize, name: &str) -> Json {

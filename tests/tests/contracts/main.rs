@@ -4,6 +4,7 @@
 //! text. Beside the contracts are the few promises of a single implementation, such as the number
 //! of its requests.
 
+mod aws_parameters;
 mod aws_requests;
 mod blobs;
 mod cloud;

@@ -16,6 +16,7 @@ pub mod dead_letter_format;
 mod dead_letter_policy;
 mod destination;
 mod destination_address;
+mod destination_credentials;
 mod destination_parts;
 mod destination_templates;
 mod destination_url;

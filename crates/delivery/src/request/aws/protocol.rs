@@ -114,18 +114,15 @@ fn form(members: &Map<String, Json>) -> Protocol {
     let mut form = Serializer::new(String::new());
     form.append_pair("Action", "Publish").append_pair("Version", SNS_VERSION);
     for (name, value) in members {
-        match value {
-            Json::Object(attributes) => {
-                for (index, (attribute, of)) in attributes.iter().enumerate() {
-                    let entry = format!("{name}.entry.{}", index + 1);
-                    form.append_pair(&format!("{entry}.Name"), attribute);
-                    for (member, value) in of.as_object().into_iter().flatten() {
-                        form.append_pair(&format!("{entry}.Value.{member}"), &plain(value));
-                    }
-                }
-            }
-            other => {
-                form.append_pair(name, &plain(other));
+        let Some(attributes) = value.as_object() else {
+            form.append_pair(name, &plain(value));
+            continue;
+        };
+        for (index, (attribute, of)) in attributes.iter().enumerate() {
+            let entry = format!("{name}.entry.{}", index + 1);
+            form.append_pair(&format!("{entry}.Name"), attribute);
+            for (member, value) in of.as_object().into_iter().flatten() {
+                form.append_pair(&format!("{entry}.Value.{member}"), &plain(value));
             }
         }
     }

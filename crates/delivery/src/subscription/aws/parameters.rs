@@ -215,10 +215,8 @@ fn text(stated: &Json, stage: Stage) -> Result<String, String> {
 }
 
 fn number(stated: &Json, stage: Stage) -> Option<u64> {
-    match stated {
-        Json::String(text) if stage == Stage::Rendered => text.parse().ok(),
-        other => other.as_u64(),
-    }
+    let text = stated.as_str().filter(|_| stage == Stage::Rendered);
+    text.map_or_else(|| stated.as_u64(), |text| text.parse().ok())
 }
 
 /// Attributes by name: `{DataType: String, StringValue: …}`, or a `BinaryValue` in Base64.
