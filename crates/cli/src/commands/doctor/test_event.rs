@@ -232,14 +232,17 @@ mod tests {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
         let help = |destination: &str, properties: &str| {
             let blob = format!(r#"{{"event":{{}},"deadletterProperties":{{{properties}}}}}"#);
-            let letter = delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
+            let letter =
+                delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
             said(&StoredDeadLetter { destination: Some(destination.to_owned()), ..letter }).help
         };
         let queue = "arn:aws:sqs:eu-west-1:123456789012:q";
         let blocked = r#""deadletterreasoncode":"UndeliverableDueToBlockedAddress","lastdeliveryoutcome":"Blocked""#;
         assert!(help(queue, blocked).contains("docs/aws-targets.md"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
-        for (status, part) in [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/aws-targets.md")] {
+        for (status, part) in
+            [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/aws-targets.md")]
+        {
             assert!(target_advice(None, Some(status)).contains(part), "{status}");
         }
     }
