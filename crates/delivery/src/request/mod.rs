@@ -53,7 +53,7 @@ use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::{Event, Input};
 pub use crate::subscription::Method;
 use crate::subscription::header::HeaderError;
-use crate::subscription::secret::{Keyring, Secret};
+use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
 use crate::template::Values;
@@ -130,16 +130,9 @@ pub fn compose(
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
-        hidden: hidden(destination, context.keyring),
+        hidden: destination.hidden_secrets(context.keyring),
         deliveries: ids,
     })
-}
-
-/// The secrets that must not be shown, in the answer or in what a template has made.
-fn hidden(destination: &Destination, keyring: &Keyring) -> Vec<Secret> {
-    let mut hidden = destination.unsent_secrets(keyring);
-    hidden.extend(destination.template_secrets().filter_map(|name| keyring.get(name)).cloned());
-    hidden
 }
 
 /// Refuses headers that no server would accept.

@@ -71,6 +71,14 @@ impl Destination {
         credentials
     }
 
+    /// The secrets that must not be shown, in the answer or in what a template has made.
+    #[must_use]
+    pub fn hidden_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
+        let mut hidden = self.unsent_secrets(keyring);
+        hidden.extend(self.template_secrets().filter_map(|name| keyring.get(name)).cloned());
+        hidden
+    }
+
     /// What an answer may repeat although its request does not send it: the secret of a client, which is sent to the token server,
     /// perhaps of the same operator, and tokens that were refused.
     #[must_use]

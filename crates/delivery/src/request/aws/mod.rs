@@ -64,7 +64,7 @@ pub(super) fn compose(
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: RequestTls::default(),
         signer: Signer::of(destination, context.keyring)?,
-        hidden: super::hidden(destination, context.keyring),
+        hidden: destination.hidden_secrets(context.keyring),
         deliveries: vec![delivery.id],
     })
 }
