@@ -121,7 +121,7 @@ pub struct DispatchSettings {
     pub own_addresses: OwnAddresses,
     /// The role that it assumes to sign requests to destinations.
     pub invoke_role_arn: Option<String>,
-    /// Which AWS targets subscriptions may use.
+    /// The AWS targets that subscriptions may use.
     pub aws_policy: AwsPolicy,
     /// The deployment's own resources, which the role may not use.
     pub own_resources: OwnResources,

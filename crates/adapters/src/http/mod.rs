@@ -150,7 +150,7 @@ impl HttpSender {
         Self { keeps_headers: true, ..self }
     }
 
-    /// The same, whose requests to AWS targets go to this server in the place of AWS, such as an emulator.
+    /// Sends requests to AWS targets to this server in the place of AWS, such as an emulator.
     #[must_use]
     pub fn with_aws_endpoint(self, aws_endpoint: Option<Url>) -> Self {
         Self { aws_endpoint, ..self }

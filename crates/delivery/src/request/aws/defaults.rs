@@ -31,7 +31,7 @@ pub(super) fn add(
     let id = || Json::from(delivery.id.to_string());
     match target.arn.service() {
         AwsService::Sqs | AwsService::Sns if target.arn.is_fifo() => {
-            // The same in every attempt, so the service drops a repetition.
+            // The id is the same in every attempt, so the service drops a repetition.
             parameters.entry("MessageDeduplicationId").or_insert_with(id);
             if !parameters.contains_key("MessageGroupId") {
                 parameters
@@ -73,7 +73,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// What events that belong together have in common: the subject, else the id of the event.
+/// The name that events which belong together share: the subject, else the id of the event.
 fn key(event: &Json, delivery: &Delivery) -> String {
     let named = ["subject", "id"].into_iter().filter_map(|name| event[name].as_str());
     let mut named = named.filter(|text| !text.is_empty());

@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::subscription::aws::{AwsService, AwsTarget, TargetArn};
 
-/// What is not encoded in a part of a path or of a query (RFC 3986, 2.3).
+/// All characters but those that no part of a path or a query encodes (RFC 3986, 2.3).
 const NOT_UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The version of the API of SNS.
