@@ -28,6 +28,8 @@ OPERATIONS = {
     "kinesis": ("kinesis", "put_record"),
     "firehose": ("firehose", "put_record"),
 }
+# The ends of hosts of the partitions that have another one.
+HOSTS = {"aws-cn": "amazonaws.com.cn", "aws-eusc": "amazonaws.eu"}
 CLIENTS = {}
 
 
@@ -67,8 +69,8 @@ def members(service, arn, parameters, payload):
     if "Time" in parameters:
         parameters["Time"] = datetime.fromisoformat(parameters["Time"])
     if service == "sqs":
-        suffix = ".cn" if arn.startswith("arn:aws-cn:") else ""
-        url = f"https://sqs.{region}.amazonaws.com{suffix}/{account}/{resource}"
+        hosts = HOSTS.get(arn.split(":")[1], "amazonaws.com")
+        url = f"https://sqs.{region}.{hosts}/{account}/{resource}"
         return {"QueueUrl": url, "MessageBody": payload.decode(), **parameters}
     if service == "events":
         return {"Entries": [{"EventBusName": arn, "Detail": payload.decode(), **parameters}]}

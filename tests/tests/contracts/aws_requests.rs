@@ -43,7 +43,7 @@ const PLACES: [(&str, &str); 5] = [
     ("aws", "us-east-1"),
     ("aws-cn", "cn-north-1"),
     ("aws-us-gov", "us-gov-west-1"),
-    ("aws", "ap-southeast-2"),
+    ("aws-eusc", "eusc-de-east-1"),
 ];
 
 /// A case, as the script reads it.

@@ -213,3 +213,32 @@ const CODES: [(&[&str], AwsFailure); 8] = [
         AwsFailure::Credentials,
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_means_one_thing_with_and_without_the_word_exception_in_any_case() {
+        for (codes, failure) in CODES {
+            for code in codes {
+                for spelling in
+                    [format!("{code}Exception"), code.to_lowercase(), (*code).to_owned()]
+                {
+                    assert_eq!(failure_of(&spelling), Some(failure), "{spelling}");
+                }
+            }
+        }
+        for code in ["", "Exception", "SomethingNew", "ThrottlingExceptionOfOthers"] {
+            assert_eq!(failure_of(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn each_failure_counts_as_a_status_of_its_own() {
+        let mut statuses: Vec<_> = AwsFailure::ALL.map(AwsFailure::status).to_vec();
+        statuses.sort_unstable();
+        let expected = [200, 400, 403, 404, 413, 429, 502, 503].map(Some);
+        assert_eq!(statuses, [&[None][..], &expected].concat());
+    }
+}
