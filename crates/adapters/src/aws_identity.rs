@@ -67,7 +67,7 @@ impl Identity {
         Self(By::Role { config: config.clone(), arn, session_policy: None })
     }
 
-    /// The same, whose role may not use these resources, whatever its own policies allow.
+    /// Denies these resources to the sessions of the role, whatever its own policies allow.
     #[must_use]
     pub fn denying<'r>(self, resources: impl Iterator<Item = &'r str>) -> Self {
         let denied: Vec<&str> = resources.collect();

@@ -19,7 +19,7 @@ use crate::deadline::Deadline;
 #[derive(Debug)]
 pub(crate) struct Credentials<P> {
     ports: Arc<P>,
-    /// Which AWS targets subscriptions may use.
+    /// The AWS targets that subscriptions may use.
     targets: AwsPolicy,
     tokens: Tokens,
 }

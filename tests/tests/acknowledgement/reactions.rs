@@ -70,7 +70,7 @@ impl Reaction {
         self
     }
 
-    /// The same, with these headers.
+    /// Adds these headers.
     pub(crate) fn with_headers(mut self, headers: &[(&str, &str)]) -> Self {
         let owned = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let content = Content { headers: owned.collect(), whole: true, ..Content::default() };

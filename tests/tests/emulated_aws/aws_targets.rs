@@ -26,7 +26,7 @@ const SERVICES: [(&str, &str); 7] = [
     ("firehose", "PutRecord"),
 ];
 
-/// What `targets.sh` prints.
+/// The output of `targets.sh`.
 async fn targets(stack: &Stack, what: &'static str) -> Value {
     let port = stack.endpoint.rsplit(':').next().expect("a port").to_owned();
     let ran = tokio::task::spawn_blocking(move || script("targets.sh", &[&port, what]));

@@ -12,7 +12,7 @@ pub struct SignatureScope {
     pub service: &'static str,
     /// The region of the service.
     pub region: String,
-    /// Whether the signature covers the body.
+    /// True if the signature covers the body.
     pub signs_body: bool,
 }
 

@@ -4,7 +4,7 @@
 //! the end. A code that is not here decides nothing, and the status of the answer counts.
 
 words! {
-    /// What an error of a service means for a delivery.
+    /// The meaning of a service's error for a delivery.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsFailure {
         /// The event arrived before: the service knows its name.
@@ -46,7 +46,7 @@ impl AwsFailure {
     }
 }
 
-/// What an error code means; `None` if it is not known.
+/// The meaning of an error code; `None` if it is not known.
 #[must_use]
 pub fn failure_of(code: &str) -> Option<AwsFailure> {
     const SUFFIX: &str = "exception";

@@ -3,7 +3,7 @@
 use std::fmt;
 
 words! {
-    /// What a request asks of a service, as its API reference names it.
+    /// An action of a service, as its API reference names it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsAction {
         /// A message to a queue of SQS.
@@ -83,7 +83,7 @@ impl AwsService {
         }
     }
 
-    /// What the last part of its ARNs begins with.
+    /// The beginning of the last part of its ARNs.
     pub(super) const fn resource_prefix(self) -> &'static str {
         match self {
             Self::Sqs | Self::Sns => "",

@@ -58,7 +58,7 @@ fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
 }
 
 impl AwsTarget {
-    /// Where its requests go: the endpoint of the service in the region of the ARN.
+    /// The endpoint of the service in the region of the ARN.
     #[must_use]
     pub fn endpoint(&self) -> &Url {
         self.arn.endpoint()

@@ -11,7 +11,7 @@ use super::pattern::covers;
 use super::{AwsService, AwsTarget};
 use crate::document::findings::quoted;
 
-/// The most comparisons that one pattern may cost, in characters: the work grows with the product of both lengths.
+/// The longest pattern: a comparison takes time in proportion to it.
 const PATTERN_MAX_CHARS: usize = 512;
 /// The form of a list, for messages.
 const FORM: &str = "NAMESPACE=ARN, such as shop=arn:aws:sqs:eu-west-1:123456789012:shop-*; * as the namespace means all";
@@ -36,7 +36,7 @@ pub struct OwnResources(Vec<ArnPattern>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ArnPattern(String);
 
-/// Why a target is refused.
+/// The reason why a target is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AwsRefusal {
     /// It belongs to the deployment.
@@ -72,7 +72,7 @@ impl AwsPolicy {
         Self { targets, own, account }
     }
 
-    /// Why subscriptions of a namespace may not use this target; `None` if they may.
+    /// The reason why subscriptions of a namespace may not use this target; `None` if they may.
     #[must_use]
     pub fn refusal(&self, namespace: &str, target: &AwsTarget) -> Option<AwsRefusal> {
         let arn = target.arn.as_str();
