@@ -9,7 +9,7 @@ use delivery::subscription::Subscription;
 use delivery::subscription::aws::policy::{AwsPolicy, AwsRefusal, AwsTargets, OwnResources};
 use dialects::{Finding, Reading, Severity};
 
-use crate::lints::Locations;
+use crate::locations::Locations;
 use crate::stack::Stack;
 use crate::writable::Problem;
 

@@ -45,6 +45,7 @@ mod key_sets;
 mod known_topic;
 mod line_words;
 mod lints;
+mod locations;
 mod log_view;
 mod mapped_addresses;
 mod missing_destinations;

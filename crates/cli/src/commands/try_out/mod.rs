@@ -47,7 +47,7 @@ use crate::environment::{EnvironmentArgs, receivers};
 use crate::event_report::elements;
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
-use crate::lints::Locations;
+use crate::locations::Locations;
 use crate::output::{note, out};
 use crate::text;
 use crate::unset_secrets::unset_secrets;
