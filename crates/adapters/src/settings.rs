@@ -74,7 +74,7 @@ pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-/// The server for AWS targets in the place of AWS, such as an emulator; the clients of the SDK read it too.
+/// A server in place of AWS, such as an emulator: AWS targets are called there. The clients of the SDK read this variable too.
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
 pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 
@@ -125,7 +125,7 @@ pub struct DispatchSettings {
     pub aws_policy: AwsPolicy,
     /// The deployment's own resources, which the role may not use.
     pub own_resources: OwnResources,
-    /// A server that is called in the place of AWS for AWS targets.
+    /// A server that takes requests for AWS targets in place of AWS.
     pub aws_endpoint: Option<Url>,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,

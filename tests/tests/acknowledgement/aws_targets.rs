@@ -124,7 +124,7 @@ const DELIVERY_STREAM: Target = (
     "firehose.eu-west-1",
 );
 
-/// The outcome and the status of an answer, and true if the delivery is retried.
+/// The effect of an answer: outcome and status, and true if the delivery is retried.
 type Followed = (Outcome, Option<u16>, bool);
 
 const DONE: Followed = (Outcome::Success, None, false);

@@ -24,9 +24,9 @@ use crate::aws_parameters::{Action, actions};
 /// 2026-11-23T12:00:00Z.
 const AT_MS: u64 = 1_795_435_200_000;
 const EVENT: &str = r#"{"specversion":"1.0","id":"e 1","source":"/shop","type":"order.created","subject":"orders/7","time":"2026-11-20T07:03:00.123Z","data":{"id":42,"delay":30,"text":"grüße, \"a\"&b=1+2%"}}"#;
-/// The number of sets of parameters of each action.
+/// The number of sets of parameters for each action.
 const SETS: usize = 20;
-/// The body that the subscription states, and the one that is sent.
+/// The body as the subscription states it, and as it is sent.
 const BODIES: [(&str, &str); 4] = [
     ("", EVENT),
     (
@@ -37,7 +37,7 @@ const BODIES: [(&str, &str); 4] = [
     (r#", body: []"#, "[]"),
 ];
 
-/// Partition and region of each of the five resources.
+/// The partition and the region of each of the five resources.
 const PLACES: [(&str, &str); 5] = [
     ("aws", "eu-west-1"),
     ("aws", "us-east-1"),
@@ -126,7 +126,7 @@ fn printed(request: &Request) -> Json {
     })
 }
 
-/// The JSON that the script prints; `None` if this machine lacks Python.
+/// The output of the script, which is JSON; `None` if this machine lacks Python.
 fn run(arguments: &[&str], input: &str) -> Option<Json> {
     let python = libraries::python("requests to AWS targets")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contracts/aws_requests.py");

@@ -1,5 +1,5 @@
-//! `lastmile doctor` on a stack that works, and on the same one broken in six ways. These are no file, a paused mapping, a
-//! permission that a function or a target lacks, wrong secrets, and destinations that refuse or cannot be reached.
+//! `lastmile doctor` on a stack that works, and on the same one broken in six ways. These are: no file, a paused mapping, a missing
+//! permission, AWS targets without one, wrong secrets, and destinations that refuse or cannot be reached.
 //!
 //! The stack is one of its own beside that of the other tests, which nothing here may disturb.
 

@@ -87,7 +87,7 @@ pub struct HttpSender {
     /// Those longer than [`ANSWER_MAX_BYTES`].
     long_answers: Arc<LongAnswers>,
     keeps_headers: bool,
-    /// Serves requests to AWS targets in the place of AWS.
+    /// A server that takes requests for AWS targets in place of AWS.
     aws_endpoint: Option<Url>,
 }
 
@@ -150,13 +150,13 @@ impl HttpSender {
         Self { keeps_headers: true, ..self }
     }
 
-    /// Sends requests to AWS targets to this server in the place of AWS, such as an emulator.
+    /// Sends requests for AWS targets to this server in place of AWS, such as an emulator.
     #[must_use]
     pub fn with_aws_endpoint(self, aws_endpoint: Option<Url>) -> Self {
         Self { aws_endpoint, ..self }
     }
 
-    /// The request as it is sent: to the other server, if there is one and the request is for AWS.
+    /// The request with the address of the other server, if there is one and the request is for AWS.
     fn addressed<'r>(&self, request: &'r Request) -> Cow<'r, Request> {
         match (&self.aws_endpoint, request.needs) {
             (Some(server), Needs::Service(_)) => {

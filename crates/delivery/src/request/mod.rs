@@ -6,7 +6,7 @@
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`, whose other end is [`verification`]).
 //!
-//! What is asked of a token server before is [`token`].
+//! What is asked of a token server before is [`token`]. Requests to AWS targets are [`aws`].
 //!
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.

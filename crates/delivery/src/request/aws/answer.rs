@@ -1,4 +1,4 @@
-//! The status that the answer of a service counts as.
+//! Gives the answer of a service the status that it counts as.
 //!
 //! Separate because services report failures in ways of their own: throttling with status 400, a refused event in an answer with
 //! status 200, a failed function in a header. The retry policy of the subscription decides by statuses, so the answer gets the

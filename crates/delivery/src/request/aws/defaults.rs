@@ -1,4 +1,4 @@
-//! The parameters that a service requires and a subscription need not state: they are made of the event.
+//! The parameters that a service requires and a subscription may leave out. They are made of the event.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
@@ -31,7 +31,7 @@ pub(super) fn add(
     let id = || Json::from(delivery.id.to_string());
     match target.arn.service() {
         AwsService::Sqs | AwsService::Sns if target.arn.is_fifo() => {
-            // The id is the same in every attempt, so the service drops a repetition.
+            // Every attempt has this id, so the service drops a repetition.
             parameters.entry("MessageDeduplicationId").or_insert_with(id);
             if !parameters.contains_key("MessageGroupId") {
                 parameters
@@ -73,7 +73,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The name that events which belong together share: the subject, else the id of the event.
+/// The key that keeps related events in order: the subject, else the id of the event.
 fn key(event: &Json, delivery: &Delivery) -> String {
     let named = ["subject", "id"].into_iter().filter_map(|name| event[name].as_str());
     let mut named = named.filter(|text| !text.is_empty());

@@ -46,7 +46,7 @@ impl AwsFailure {
     }
 }
 
-/// Looks an error code up; `None` if it is not known.
+/// The meaning of an error code; `None` if it is not known.
 #[must_use]
 pub fn failure_of(code: &str) -> Option<AwsFailure> {
     const SUFFIX: &str = "exception";

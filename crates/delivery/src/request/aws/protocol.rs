@@ -1,6 +1,6 @@
 //! The protocols of the services: JSON with a target header, the query protocol of SNS, and the path of Lambda.
 //!
-//! Separate because it is bytes only. Names of members and headers are those of the services' API references.
+//! Separate because it decides nothing: it writes bytes. Names of members and headers are those of the services' API references.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::subscription::aws::{AwsService, AwsTarget, TargetArn};
 
-/// All characters but those that no part of a path or a query encodes (RFC 3986, 2.3).
+/// All characters that a part of a path or a query cannot have (RFC 3986, 2.3).
 const NOT_UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The version of the API of SNS.

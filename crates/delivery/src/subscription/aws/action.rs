@@ -83,7 +83,7 @@ impl AwsService {
         }
     }
 
-    /// The prefix of the last part of its ARNs.
+    /// The beginning of the last part of its ARNs.
     pub(super) const fn resource_prefix(self) -> &'static str {
         match self {
             Self::Sqs | Self::Sns => "",

@@ -25,7 +25,7 @@ const NAME_MAX_BYTES: usize = 256;
 /// The form of an ARN, for messages.
 const FORM: &str = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, such as arn:aws:sqs:eu-west-1:123456789012:orders";
 
-/// A literal ARN, with the endpoint and the address that follow from it.
+/// A literal ARN of one of the services that targets are of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetArn {
     text: String,
@@ -45,7 +45,7 @@ impl TargetArn {
         self.service
     }
 
-    /// The region, such as eu-west-1.
+    /// The region of the resource, which decides the endpoint.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region

@@ -58,7 +58,7 @@ fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
 }
 
 impl AwsTarget {
-    /// The endpoint of the service in the region of the ARN, which gets the requests.
+    /// The endpoint of the service in the region of the ARN.
     #[must_use]
     pub fn endpoint(&self) -> &Url {
         self.arn.endpoint()

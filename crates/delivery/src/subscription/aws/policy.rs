@@ -11,7 +11,7 @@ use super::pattern::covers;
 use super::{AwsService, AwsTarget};
 use crate::document::findings::quoted;
 
-/// The most comparisons that one pattern may cost, in characters: the work grows with the product of both lengths.
+/// The longest pattern: a comparison takes time in proportion to it.
 const PATTERN_MAX_CHARS: usize = 512;
 /// The form of a list, for messages.
 const FORM: &str = "NAMESPACE=ARN, such as shop=arn:aws:sqs:eu-west-1:123456789012:shop-*; * as the namespace means all";
