@@ -173,12 +173,13 @@ fn what_try_sends_to_a_service_and_the_command_that_it_prints_are_signed() {
         assert!(code == Some(0) && printed.contains("authorization: [secret]"), "{printed}");
         assert!([SECRET, TOKEN].iter().all(|of| !printed.contains(of)), "{printed}");
         assert_eq!(peer.seen()["taken"][service], 1, "{printed}{}", peer.seen());
-        if service == "lambda" {
-            // Versions of curl differ in how they sign an ARN in a path.
-            continue;
-        }
         let arguments = [&arguments[..], &["--print"]].concat();
         let output = program(folder.path(), &peer, "", &arguments).output().expect("it runs");
+        let warned = String::from_utf8_lossy(&output.stderr).contains("old versions of curl");
+        assert_eq!(warned, service == "lambda", "{output:?}");
+        if warned {
+            continue;
+        }
         let command = String::from_utf8(output.stdout).expect("a text");
         let host = format!("https://{service}.eu-west-1.amazonaws.com/");
         assert!(command.contains(&host), "{command}");

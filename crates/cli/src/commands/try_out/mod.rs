@@ -30,6 +30,7 @@ use delivery::machine::step::{Arrival, arrive, group};
 use delivery::ports::Clock as _;
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
+use delivery::subscription::aws::AwsService;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
@@ -320,6 +321,12 @@ impl<'a> Attempt<'a> {
                 if command.hides_secrets {
                     note(
                         "the body contains [secret] instead of a secret. Replace it before you run the command",
+                    );
+                }
+                let target = destination.aws.as_ref().map(|target| target.arn.service());
+                if target == Some(AwsService::Lambda) {
+                    note(
+                        "old versions of curl, such as 7.88, sign an ARN in a path in another way than AWS does: use a recent one",
                     );
                 }
                 for (variable, what) in &command.variables {
