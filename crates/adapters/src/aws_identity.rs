@@ -21,7 +21,7 @@ use delivery::subscription::Destination;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::secret::{AwsCredentials, Secret};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::sync::OnceCell;
 
 use crate::aws_error::sentence;
@@ -121,13 +121,26 @@ impl AwsIdentity for Identity {
     }
 }
 
-/// The policy of a session that may do what its role may, except to use these resources. A session policy takes away only, and a
-/// denial in it stands against the policies of resources too.
+/// The policy of a session that may do what its role may, except to use these resources. A session policy only takes away, and a
+/// denial in it counts against the policies of resources too.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies.html#policies_session>
 fn session_policy(denied: &[&str]) -> String {
     let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
-    let own = json!({ "Effect": "Deny", "Action": "*", "Resource": denied });
-    json!({ "Version": "2012-10-17", "Statement": [all, own] }).to_string()
+    // A signed request to the URL of the ingress function is an HTTP request like any other. It needs both of these.
+    let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
+    let own = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": denied });
+    let functions: Vec<&str> =
+        denied.iter().copied().filter(|arn| arn.contains(":function:")).collect();
+    let is_direct = json!({ "BoolIfExists": { "lambda:InvokedViaFunctionUrl": "false" } });
+    let called = json!({
+        "Effect": "Deny",
+        "Action": "lambda:InvokeFunction",
+        "Resource": functions,
+        "Condition": is_direct,
+    });
+    let called = (!functions.is_empty()).then_some(called);
+    let statements: Vec<Json> = [all, own].into_iter().chain(called).collect();
+    json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
 /// Credentials of a role.

@@ -172,7 +172,8 @@ async fn a_function_signs_as_the_role_it_assumes_and_never_as_itself() {
 async fn a_session_of_the_role_is_denied_the_resources_of_the_deployment() {
     let answers = |_: &_| vec![answer("200 OK", &[], &assumed(&moment::rfc3339(in_an_hour_ms())))];
     let sts = Scripted::start(answers).await.expect("a free port");
-    let own = ["arn:aws:sqs:eu-west-1:123456789012:own-*", "arn:aws:s3:::own"];
+    let function = "arn:aws:lambda:eu-west-1:123456789012:function:own*";
+    let own = ["arn:aws:sqs:eu-west-1:123456789012:own-*", function, "arn:aws:s3:::own"];
     for denied in [&own[..], &[]] {
         let identity = Identity::of_role(&config(&sts.endpoint()), Some(ROLE.to_owned()));
         let identity = identity.denying(denied.iter().copied());
@@ -186,7 +187,15 @@ async fn a_session_of_the_role_is_denied_the_resources_of_the_deployment() {
     };
     let statements = policy(0).expect("a policy")["Statement"].clone();
     let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
-    assert_eq!(statements, json!([all, { "Effect": "Deny", "Action": "*", "Resource": own }]));
+    let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
+    let denied = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": own });
+    let called = json!({
+        "Effect": "Deny",
+        "Action": "lambda:InvokeFunction",
+        "Resource": [function],
+        "Condition": { "BoolIfExists": { "lambda:InvokedViaFunctionUrl": "false" } },
+    });
+    assert_eq!(statements, json!([all, denied, called]));
     assert_eq!(policy(1), None);
 }
 
