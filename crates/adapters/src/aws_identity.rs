@@ -21,6 +21,7 @@ use delivery::subscription::Destination;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::secret::{AwsCredentials, Secret};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use serde_json::{Value as Json, json};
 use tokio::sync::OnceCell;
 
 use crate::aws_error::sentence;
@@ -48,7 +49,7 @@ type Shows = dyn Fn(&Destination) -> bool + Send + Sync;
 
 enum By {
     /// The role that a function assumes, if it has one.
-    Role { config: SdkConfig, arn: Option<String> },
+    Role { config: SdkConfig, arn: Option<String>, session_policy: Option<String> },
     /// The person who runs a command, and whom requests may show that.
     Person { config: OnceCell<SdkConfig>, shows: Box<Shows> },
 }
@@ -63,7 +64,20 @@ impl Identity {
     /// That of a function, which assumes this role.
     #[must_use]
     pub fn of_role(config: &SdkConfig, arn: Option<String>) -> Self {
-        Self(By::Role { config: config.clone(), arn })
+        Self(By::Role { config: config.clone(), arn, session_policy: None })
+    }
+
+    /// Denies these resources to the sessions of the role, whatever its own policies allow.
+    #[must_use]
+    pub fn denying<'r>(self, resources: impl Iterator<Item = &'r str>) -> Self {
+        let denied: Vec<&str> = resources.collect();
+        match self.0 {
+            By::Role { config, arn, .. } => {
+                let session_policy = (!denied.is_empty()).then(|| session_policy(&denied));
+                Self(By::Role { config, arn, session_policy })
+            }
+            by @ By::Person { .. } => Self(by),
+        }
     }
 
     /// That of the person who runs a command, by the usual chain of credentials, for the destinations that the person
@@ -91,7 +105,9 @@ impl AwsIdentity for Identity {
                 "requests are signed with credentials of a role, and none is set: set the template's parameter \
                  InvokeRoleArn, which is the function's variable {INVOKE_ROLE_ARN}"
             )),
-            By::Role { config, arn: Some(arn) } => assumed(config, arn).await,
+            By::Role { config, arn: Some(arn), session_policy } => {
+                assumed(config, arn, session_policy.clone()).await
+            }
             By::Person { config, .. } => of_person(config.get_or_init(aws_config).await).await,
         }
     }
@@ -105,12 +121,39 @@ impl AwsIdentity for Identity {
     }
 }
 
+/// The policy of a session that may do what its role may, except to use these resources. A session policy only takes away, and a
+/// denial in it counts against the policies of resources too.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies.html#policies_session>
+fn session_policy(denied: &[&str]) -> String {
+    let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
+    // A signed request to the URL of the ingress function is an HTTP request like any other. It needs both of these.
+    let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
+    let own = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": denied });
+    let functions: Vec<&str> =
+        denied.iter().copied().filter(|arn| arn.contains(":function:")).collect();
+    let is_direct = json!({ "BoolIfExists": { "lambda:InvokedViaFunctionUrl": "false" } });
+    let called = json!({
+        "Effect": "Deny",
+        "Action": "lambda:InvokeFunction",
+        "Resource": functions,
+        "Condition": is_direct,
+    });
+    let called = (!functions.is_empty()).then_some(called);
+    let statements: Vec<Json> = [all, own].into_iter().chain(called).collect();
+    json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
+}
+
 /// Credentials of a role.
-async fn assumed(config: &SdkConfig, arn: &str) -> Result<Token<AwsCredentials>, String> {
+async fn assumed(
+    config: &SdkConfig,
+    arn: &str,
+    session_policy: Option<String>,
+) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
     // A client for each hour: they share connections by the configuration, and this one is seldom needed.
     let sts = aws_sdk_sts::Client::new(config);
-    let answer = sts.assume_role().role_arn(arn).role_session_name(SESSION_NAME).send().await;
+    let asked = sts.assume_role().role_arn(arn).role_session_name(SESSION_NAME);
+    let answer = asked.set_policy(session_policy).send().await;
     let answer = answer
         .map_err(|error| format!("the role {arn} cannot be assumed: {}", sentence(&error)))?;
     let Assumed { access_key_id, secret_access_key, session_token, expiration, .. } =

@@ -66,7 +66,8 @@ impl AwsPorts {
     /// When no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
         let secrets = SecretStores::new(|name, _| std::env::var(name).ok(), Machine)?;
-        let identity = Identity::of_role(config, settings.invoke_role_arn.clone());
+        let identity = Identity::of_role(config, settings.invoke_role_arn.clone())
+            .denying(settings.own_resources.patterns());
         Self::with_secrets(config, settings, secrets, identity)
     }
 
@@ -86,7 +87,7 @@ impl AwsPorts {
         let table = DynamoTable::new(config, settings.table.clone());
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
-            http: HttpSender::new(policy)?,
+            http: HttpSender::new(policy)?.with_aws_endpoint(settings.aws_endpoint.clone()),
             storage: AwsStoragePorts {
                 sinks: SqsSinks::new(sqs.clone(), &settings.queues),
                 queues: SqsQueues::new(sqs, settings.queues.clone()),

@@ -3,14 +3,16 @@
 //! They are read through a lookup function, so that a test needs no environment. Everything is
 //! checked here: a function with a missing or invalid setting does not start, and names it.
 
-use delivery::address::{OwnAddresses, PrivateDestinations};
+use delivery::address::{OwnAddresses, PrivateDestinations, http_url};
 use delivery::ports::QueueName;
 use delivery::publish::AllowedOrigins;
+use delivery::subscription::aws::policy::{AwsPolicy, AwsTargets, OwnResources};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
 use thiserror::Error;
+use url::Url;
 
 use crate::live_topics::Location;
 use crate::metrics::emf::is_namespace;
@@ -45,8 +47,12 @@ pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
-/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`).
+/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`) and to AWS targets.
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
+/// The AWS targets that subscriptions may use, by namespace, comma-separated, such as `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`; `*` as the namespace means all. Without an entry none may be used.
+pub const AWS_TARGETS: &str = "AWS_TARGETS";
+/// The ARNs of the deployment's own resources, comma-separated, perhaps with wildcards: no subscription may use them as targets.
+pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
 /// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// The function's own timeout in seconds. The deadline of an invocation less the timeout is the time of AWS, by which a function corrects its clock if that is wrong by more than five seconds; without this variable it does not.
@@ -61,11 +67,16 @@ pub const METRICS_PER: &str = "METRICS_PER";
 /// Set by Lambda: the address of the Runtime API and of the Extensions API.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
+/// Set by Lambda: the name of the function.
+pub const AWS_LAMBDA_FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
 /// Set by Lambda: the address of the X-Ray daemon, if there is one.
 pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
+/// A server in place of AWS, such as an emulator: AWS targets are called there. The clients of the SDK read this variable too.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
+pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
 /// The port of the extension, unless its variable names another.
@@ -110,6 +121,12 @@ pub struct DispatchSettings {
     pub own_addresses: OwnAddresses,
     /// The role that it assumes to sign requests to destinations.
     pub invoke_role_arn: Option<String>,
+    /// The AWS targets that subscriptions may use.
+    pub aws_policy: AwsPolicy,
+    /// The deployment's own resources, which the role may not use.
+    pub own_resources: OwnResources,
+    /// A server that takes requests for AWS targets in place of AWS.
+    pub aws_endpoint: Option<Url>,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
     /// The function's timeout, by which a wrong clock is noticed.
@@ -170,6 +187,9 @@ impl DispatchSettings {
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
             invoke_role_arn: env.optional(INVOKE_ROLE_ARN),
+            aws_policy: env.aws_policy()?,
+            own_resources: env.own_resources()?,
+            aws_endpoint: env.aws_endpoint()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
             timeout_ms: env.timeout_ms()?,
             log_deliveries: env.log_deliveries()?,
@@ -314,6 +334,26 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             "failures" => Ok(LogDeliveries::Failures),
             other => Err(format!("\"{other}\" is neither all nor failures")),
         })
+    }
+
+    fn aws_policy(&self) -> Result<AwsPolicy, SettingsError> {
+        let targets = self.parse_or(AWS_TARGETS, "", AwsTargets::parse)?;
+        let role = self.optional(INVOKE_ROLE_ARN);
+        Ok(AwsPolicy::new(targets, self.own_resources()?, role.as_deref()))
+    }
+
+    /// The listed resources, and this function.
+    fn own_resources(&self) -> Result<OwnResources, SettingsError> {
+        let own = self.parse_or(OWN_RESOURCE_ARNS, "", OwnResources::parse)?;
+        Ok(match self.optional(AWS_LAMBDA_FUNCTION_NAME) {
+            Some(name) => own.with_function(&name),
+            None => own,
+        })
+    }
+
+    fn aws_endpoint(&self) -> Result<Option<Url>, SettingsError> {
+        let endpoint = self.optional(AWS_ENDPOINT_URL);
+        endpoint.map(|text| invalid(AWS_ENDPOINT_URL, http_url(&text))).transpose()
     }
 
     /// The endpoints that serve the function in its sandbox.
@@ -481,6 +521,8 @@ mod tests {
             (FUNCTION_TIMEOUT_SECONDS, "901", "from 1 to 900"),
             (FUNCTION_TIMEOUT_SECONDS, "2m", "from 1 to 900"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
+            (AWS_TARGETS, "arn:aws:sqs:eu-west-1:123456789012:q", "shop=arn:aws:sqs"),
+            (OWN_RESOURCE_ARNS, "queue", "is not an ARN"),
             (DEAD_LETTER_CONTAINER, "a/b", "the name of a bucket"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),

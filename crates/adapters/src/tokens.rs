@@ -80,7 +80,7 @@ impl Tokens {
         destination: &Destination,
     ) -> Result<Keyring, String> {
         let names: Vec<&SecretName> = destination.secrets().collect();
-        let keyring = ports.secrets().keyring(&names, &destination.url).await;
+        let keyring = ports.secrets().keyring(&names, destination.receiver()).await;
         let keyring = keyring.map_err(|error| error.to_string())?;
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);

@@ -166,12 +166,12 @@ impl DevView {
         }
     }
 
-    /// Variables that the subscriptions name and nobody has set. No reason to stop: other subscriptions work.
-    pub(crate) fn unset_secrets(&self, findings: &[Finding]) -> anyhow::Result<()> {
+    /// Prints warnings about subscriptions that this machine sends nothing for. No reason to stop: the others work.
+    pub(crate) fn warnings(&self, event: &str, findings: &[Finding]) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json if !findings.is_empty() => {
                 let fields = json!({ "findings": findings_json(findings) });
-                json_line("WARN", "dev.unset_secrets", fields)
+                json_line("WARN", event, fields)
             }
             LineOutput::Json => Ok(()),
             LineOutput::Text => {

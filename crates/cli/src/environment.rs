@@ -5,7 +5,8 @@
 //! send requests from the machine of a developer.
 //!
 //! The same holds for who this person is at AWS: a signature is good for one host only, but a token is good for whoever
-//! believes its audience, which is also the file's.
+//! believes its audience, which is also the file's. An AWS target needs no question: `AWS_TARGETS` lists those that are used, and only
+//! AWS sees the signature.
 //!
 //! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when
 //! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
@@ -19,10 +20,9 @@ use std::sync::{Mutex, PoisonError};
 
 use adapters::aws_identity::Identity;
 use delivery::subscription::auth::TokenSource;
-use delivery::subscription::auth::sigv4::SigningScope;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
-use delivery::subscription::{Destination, Subscription, host_of};
+use delivery::subscription::{Destination, SignatureScope, Subscription, host_of};
 
 use crate::confirm::is_confirmed;
 use crate::files::usage_error;
@@ -55,7 +55,10 @@ struct Shows {
 impl Shows {
     /// Whether requests to this destination may show it.
     fn has(&self, to: &Destination) -> bool {
-        self.all || is_here(&to.url) || shown(to).is_some_and(|it| self.agreed.contains(&it))
+        self.all
+            || is_here(&to.url)
+            || to.aws.is_some()
+            || shown(to).is_some_and(|it| self.agreed.contains(&it))
     }
 }
 
@@ -194,14 +197,15 @@ fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
     let destinations = subscriptions.into_iter().map(|of| &of.destination);
-    destinations.filter(|of| !is_here(&of.url)).filter_map(shown).collect()
+    let is_asked = |of: &&Destination| !is_here(&of.url) && of.aws.is_none();
+    destinations.filter(is_asked).filter_map(shown).collect()
 }
 
 /// What a destination sees, if its requests show who is calling at AWS.
 fn shown(destination: &Destination) -> Option<String> {
     let host = destination.host();
-    if let Some(SigningScope { service, region }) = destination.signing_scope() {
-        return Some(format!("{host}: a signature for {} in {region}", service.as_str()));
+    if let Some(SignatureScope { service, region, .. }) = destination.signing_scope() {
+        return Some(format!("{host}: a signature for {service} in {region}"));
     }
     match destination.token_source()? {
         TokenSource::Aws(identity) => Some(format!("{host}: a token for {}", identity.audience)),

@@ -21,7 +21,7 @@ use delivery::subscription::{Destination, Subscription};
 use url::Url;
 
 use crate::environment::{Allowed, lookup};
-use crate::this_machine::allow_private;
+use crate::this_machine::{allow_private, aws_endpoint};
 
 /// What stands in place of a token or a key that nobody fetched.
 const NO_TOKEN: &str = "TOKEN";
@@ -61,7 +61,8 @@ impl FromHere {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let sender = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
         let secrets = SecretStores::new(variable, Machine)?;
-        let ports = CommandPorts { sender: sender.keeping_headers(), secrets, identity };
+        let sender = sender.keeping_headers().with_aws_endpoint(aws_endpoint()?);
+        let ports = CommandPorts { sender, secrets, identity };
         Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
     }
 
@@ -85,7 +86,7 @@ impl FromHere {
     ) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
         let names: Vec<&SecretName> = destination.secrets().collect();
-        let keyring = self.ports.secrets.keyring(&names, &destination.url).await;
+        let keyring = self.ports.secrets.keyring(&names, destination.receiver()).await;
         let keyring = keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
         let nothing = || Secret::new(NO_TOKEN.to_owned());
         let aws = AwsCredentials {
@@ -120,8 +121,8 @@ impl FromHere {
         after.await.map_err(Unsendable::Unready)
     }
 
-    /// Sends a request.
+    /// Sends a request, and reads the answer as dispatch does.
     pub(crate) async fn exchange(&self, request: &Request) -> Exchange {
-        self.ports.sender.exchange(request).await
+        request.understood(self.ports.sender.exchange(request).await)
     }
 }

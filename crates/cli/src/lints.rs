@@ -3,7 +3,7 @@
 //! Separate from the reader because a lint needs the life of a delivery (attempts that do not fit
 //! into 14 days), the current time (an expired subscription), or a deployment: a response timeout
 //! that the stack shortens, an address that sending refuses, a sink that its functions may not write
-//! to (`writable`). The last is an error, all others are warnings.
+//! to (`writable`). The last is an error, as is an AWS target that the deployment refuses (`aws_targets`). All others are warnings.
 //!
 //! Does not check that secrets exist: the function may read them, the person who runs the check may
 //! not.
@@ -29,7 +29,9 @@ use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
 use crate::attempts::Attempts;
+use crate::aws_targets::TargetRules;
 use crate::files::sort_findings;
+use crate::locations::Locations;
 use crate::missing_destinations::has_placeholder;
 use crate::rendered_samples::unrendered;
 use crate::stack::Stack;
@@ -74,6 +76,7 @@ pub(crate) fn lints_at(
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
     let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
     let rules = AddressRules::of(stack)?;
+    let targets = TargetRules::of(stack)?;
     let concurrency = StatedLimits::concurrency(catalogue);
     let rate = StatedLimits::rate(catalogue);
     let mut attempts = Attempts::default();
@@ -94,7 +97,7 @@ pub(crate) fn lints_at(
             .into_iter()
             .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
         let addresses = [
-            ("url", "", Some(&*subscription.destination.url)),
+            ("url", "", Some(subscription.destination.receiver())),
             ("auth", " a client's secret", token_server(subscription)),
             ("reply", " replies", reply_address(subscription)),
             (SINK, " dead letters", sink_address(subscription)),
@@ -103,8 +106,10 @@ pub(crate) fn lints_at(
             .into_iter()
             .filter_map(|(field, what, to)| Some((field, rules.refusal(subscription, what, to?)?)));
         let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
+        let target = targets.as_ref().and_then(|rules| Some(("aws", rules.problem(subscription)?)));
         let unrendered = unrendered(subscription, catalogue, now_ms);
-        for (field, problem) in warnings.chain(addresses).chain(sink).chain(unrendered) {
+        let problems = warnings.chain(addresses).chain(sink).chain(target).chain(unrendered);
+        for (field, problem) in problems {
             lints.push(find(subscription, field, problem));
         }
     }
@@ -367,35 +372,4 @@ fn shortened_timeout(subscription: &Subscription, cut_to_ms: Option<u64>) -> Opt
     (timeout_ms > cut_to_ms).then(|| {
         format!("{name} has a response timeout of {timeout}, but the stack shortens it to {most}, DispatchTimeout less 15 s")
     })
-}
-
-/// Finds the location of a field.
-struct Locations<'a> {
-    reading: &'a Reading,
-    first: &'a str,
-}
-
-impl Locations<'_> {
-    /// A finding at the field, else at any field of the subscription, else at the beginning of the
-    /// first file.
-    fn finding(&self, subscription: &Subscription, field: &str, problem: Problem) -> Finding {
-        let Problem { severity, message, help } = problem;
-        let beginning = || (self.first.to_owned(), 1, 1);
-        let stated = self.reading.origins.get(&subscription.name).and_then(|origins| {
-            let of_field = origins.get(field).and_then(|origin| location(origin));
-            // An origin may be no location: the defaults of a cluster are in no file.
-            of_field.or_else(|| origins.values().find_map(|origin| location(origin)))
-        });
-        let (file, line, column) = stated.unwrap_or_else(beginning);
-        let field = field.to_owned();
-        Finding { severity, file, line, column, field, message, help, reference: None }
-    }
-}
-
-/// The parts of the first `file:line:column`; an origin may list several, separated by commas.
-pub(crate) fn location(origin: &str) -> Option<(String, u64, u64)> {
-    // From the right, because a path may contain colons.
-    let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
-    let (file, line) = rest.rsplit_once(':')?;
-    Some((file.to_owned(), line.parse().ok()?, column.parse().ok()?))
 }

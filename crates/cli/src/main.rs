@@ -16,8 +16,8 @@
 
 mod access;
 mod advice;
-mod arn;
 mod attempts;
+mod aws_targets;
 mod cache_folder;
 mod change_record;
 mod command_line;
@@ -45,6 +45,7 @@ mod key_sets;
 mod known_topic;
 mod line_words;
 mod lints;
+mod locations;
 mod log_view;
 mod mapped_addresses;
 mod missing_destinations;
@@ -66,9 +67,13 @@ mod saved_files;
 mod set_aside;
 mod shell;
 mod shown_exchange;
+#[cfg(feature = "aws")]
+mod simulated_policy;
 mod stack;
 mod store;
 mod styled;
+#[cfg(feature = "aws")]
+mod target_permissions;
 mod text;
 mod this_machine;
 mod topic_news;

@@ -1,4 +1,4 @@
-//! Renders the request that the templates of a subscription make of an event. Sends nothing, and reads no secret.
+//! Renders the request that the templates or the AWS target of a subscription make of an event. Sends nothing, and reads no secret.
 //!
 //! Separate from the preview of the console, which reads the secrets of this machine: a result here is the same on every machine.
 //! A word stands in place of each secret, and is hidden like the secret. Headers that need a secret are left out.
@@ -13,13 +13,13 @@ use delivery::ports::Clock as _;
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::credentials::{HIDDEN, is_credential_parameter};
 use delivery::subscription::header::Value;
-use delivery::subscription::secret::{Keyring, Secret};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret};
 use delivery::subscription::{Destination, Subscription};
 use url::Url;
 
 use crate::shown_exchange::ShownExchange;
 
-/// The request of the first attempt; `None` if the destination has no templates, so that the event is sent as usual.
+/// The request of the first attempt; `None` if the destination is a URL without templates, so that the event is sent as usual.
 ///
 /// # Errors
 /// The reason why no request can be made of the event: the field, the place in it, and the expression.
@@ -27,13 +27,16 @@ pub(crate) fn rendered_request(
     subscription: &Subscription,
     event: &Event,
 ) -> Option<Result<ShownExchange, String>> {
-    if !subscription.destination.has_templates() {
+    let is_usual =
+        !subscription.destination.has_templates() && subscription.destination.aws.is_none();
+    if is_usual {
         return None;
     }
     let without_secrets = without_secret_headers(subscription);
     let destination = &without_secrets.destination;
     let word = |name: &_| Secret::new(format!("the secret {name}"));
     let keyring: Keyring = destination.secrets().map(|name| (name.clone(), word(name))).collect();
+    let keyring = keyring.with_aws(nobody());
     let (now_ms, timeout_ms) = (Machine.now_ms(), destination.response_timeout_ms);
     let origin = Origin { message: "explained".to_owned(), index: 0 };
     let delivery = Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
@@ -48,11 +51,13 @@ pub(crate) fn rendered_request(
     Some(request.map(shown).map_err(|problem| problem.to_string()))
 }
 
-/// The query. Of its values, only those are shown that a template made without a secret.
+/// The query. Of its values, only those are shown that a template made without a secret. That of an AWS target names what is called.
 fn query(destination: &Destination, url: &Url) -> String {
     let is_shown = |name: &str| {
         let mut made = destination.query.iter().filter(|parameter| parameter.name == name);
-        !is_credential_parameter(name) && made.any(|parameter| parameter.value.secrets.is_empty())
+        destination.aws.is_some()
+            || (!is_credential_parameter(name)
+                && made.any(|parameter| parameter.value.secrets.is_empty()))
     };
     let sent = url.query().unwrap_or_default().split('&').filter(|sent| !sent.is_empty());
     let shown = |((name, _), sent): ((Cow<'_, str>, _), &str)| match is_shown(&name) {
@@ -61,6 +66,16 @@ fn query(destination: &Destination, url: &Url) -> String {
     };
     let parameters: Vec<String> = url.query_pairs().zip(sent).map(shown).collect();
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
+}
+
+/// Credentials for a signature that is not shown.
+fn nobody() -> AwsCredentials {
+    let nothing = || Secret::new("nobody".to_owned());
+    AwsCredentials {
+        access_key_id: "nobody".to_owned(),
+        secret_access_key: nothing(),
+        session_token: None,
+    }
 }
 
 fn without_secret_headers(subscription: &Subscription) -> Subscription {

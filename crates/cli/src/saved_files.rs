@@ -14,6 +14,7 @@ use delivery::subscription::name::SubscriptionName;
 use dialects::{Finding, Reading};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::aws_targets::refused_here;
 use crate::files::{Files, have_errors, is_of_subscriptions, sort_findings};
 use crate::unset_secrets::all_unset_here;
 
@@ -102,7 +103,9 @@ impl SavedFiles {
             return Saved::Broken(reading.findings);
         }
         let unset = all_unset_here(&reading);
-        reading.findings.extend(unset);
+        // It could be read when `dev` started.
+        let refused = refused_here(&reading).unwrap_or_default();
+        reading.findings.extend(unset.into_iter().chain(refused));
         sort_findings(files.names(), &mut reading.findings);
         let now = subscriptions(&reading.catalogue);
         let changed = changes(&self.subscriptions, &now);

@@ -19,8 +19,9 @@ const RESPONSE_SHOWN_MAX_BYTES: usize = 4 * 1_024;
 
 /// Beginnings of the names of headers that no subscription can set.
 const OUR_PREFIXES: [&str; 2] = ["ce-", "aeg-"];
-/// The other headers that no subscription can set, except that of the trace, which is no secret.
-const OUR_HEADERS: [&str; 8] = [
+/// The other headers that no subscription can set, except that of the trace, which is no secret. Those that begin with `x-amz` name
+/// what a service of AWS does.
+const OUR_HEADERS: [&str; 12] = [
     "content-type",
     "prefer",
     "traceparent",
@@ -29,6 +30,10 @@ const OUR_HEADERS: [&str; 8] = [
     "webhook-request-origin",
     "webhook-signature",
     "webhook-timestamp",
+    "x-amz-invocation-type",
+    "x-amz-log-type",
+    "x-amz-target",
+    "x-amzn-query-mode",
 ];
 
 /// A body, or its beginning.

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
+use adapters::settings::{ALLOW_PRIVATE_DESTINATIONS, AWS_ENDPOINT_URL};
 use anyhow::Context as _;
+use delivery::address::http_url;
 use tokio::net::TcpListener;
 use url::Url;
 
@@ -14,6 +15,17 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 /// variable allows none.
 pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
+}
+
+/// The server that the environment names in the place of AWS, as for every tool of AWS.
+///
+/// # Errors
+/// When it is no address.
+pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
+    let named = std::env::var(AWS_ENDPOINT_URL).ok().filter(|text| !text.is_empty());
+    named
+        .map(|text| http_url(&text).map_err(anyhow::Error::msg).context(AWS_ENDPOINT_URL))
+        .transpose()
 }
 
 /// Whether an address is one of this machine.

@@ -9,7 +9,7 @@ use delivery::subscription::Subscription;
 use delivery::subscription::secret::SecretName;
 use dialects::{Finding, NamedSecret, Reading, Severity};
 
-use crate::lints::location;
+use crate::locations::location;
 use crate::writable::Problem;
 
 /// The variables of these subscriptions that are missing or empty, each once for each place that names it.

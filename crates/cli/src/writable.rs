@@ -6,13 +6,15 @@
 //!
 //! Does not evaluate the policies of buckets and queues.
 
+use std::fmt;
+
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
 use dialects::{Finding, Severity};
 
-use crate::arn::covers;
 use crate::stack::Stack;
+use delivery::subscription::aws::covers;
 
 /// A problem with a field, and how to solve it.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +22,13 @@ pub(crate) struct Problem {
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let help = self.help.as_ref().map(|help| format!("; {help}"));
+        write!(f, "{}{}", self.message, help.unwrap_or_default())
+    }
 }
 
 impl Problem {

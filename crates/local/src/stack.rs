@@ -53,8 +53,19 @@ pub struct StackConfig {
     pub subscriptions: PathBuf,
     /// `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
+    /// The AWS targets of subscriptions.
+    pub targets: TargetSettings,
     /// `DEFAULT_TOPIC`.
     pub default_topic: Option<TopicName>,
+}
+
+/// The AWS targets that subscriptions may use; by default none.
+#[derive(Debug, Clone, Default)]
+pub struct TargetSettings {
+    /// `AWS_TARGETS`.
+    pub listed: String,
+    /// `AWS_ENDPOINT_URL`: a server in the place of AWS.
+    pub endpoint: Option<Url>,
 }
 
 /// The queue of deadletter.
@@ -126,7 +137,8 @@ impl Stack {
         });
         let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
         let dispatch =
-            Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
+            Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic)
+                .with_targets(dispatch_settings.aws_policy);
         let dispatch = Arc::new((dispatch, queues, observer));
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
         let dead_letters = || {
@@ -260,6 +272,7 @@ fn environment(
     config: &StackConfig,
 ) -> impl Fn(&str) -> Option<String> + use<> {
     let default_topic = config.default_topic.as_ref().map(ToString::to_string);
+    let endpoint = config.targets.endpoint.as_ref().map(ToString::to_string);
     let values = [
         (settings::SUBSCRIPTIONS_URI, format!("file://{}/", subscriptions.display())),
         (settings::TABLE_NAME, TABLE.to_owned()),
@@ -271,6 +284,8 @@ fn environment(
         (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
         (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
         (settings::ALLOW_PRIVATE_DESTINATIONS, config.allow_private.clone()),
+        (settings::AWS_TARGETS, config.targets.listed.clone()),
+        (settings::AWS_ENDPOINT_URL, endpoint.unwrap_or_default()),
         (settings::DEFAULT_TOPIC, default_topic.unwrap_or_default()),
     ];
     move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use adapters::tokens::Tokens;
 use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
 use delivery::ports::{DispatchPorts, SubscriptionSource as _};
+use delivery::subscription::aws::policy::AwsPolicy;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Destination, Subscription};
 
@@ -18,23 +19,33 @@ use crate::deadline::Deadline;
 #[derive(Debug)]
 pub(crate) struct Credentials<P> {
     ports: Arc<P>,
+    /// The AWS targets that subscriptions may use.
+    targets: AwsPolicy,
     tokens: Tokens,
 }
 
 impl<P: DispatchPorts> Credentials<P> {
-    pub(crate) fn new(ports: Arc<P>) -> Self {
-        Self { ports, tokens: Tokens::default() }
+    pub(crate) fn new(ports: Arc<P>, targets: AwsPolicy) -> Self {
+        Self { ports, targets, tokens: Tokens::default() }
     }
 
-    /// The secrets, the token and the credentials for requests to a destination.
+    /// The secrets, the token and the credentials for requests to the destination of a subscription.
     ///
     /// # Errors
-    /// [`Unsendable::Unready`] when the policy forbids one of them, or one is unavailable.
+    /// [`Unsendable::Unready`] when the policy forbids one of them, or one is unavailable. [`Unsendable::Blocked`] when the
+    /// deployment does not allow the AWS target.
     pub(crate) async fn keyring(
         &self,
-        destination: &Destination,
+        subscription: &Subscription,
         deadline: &Deadline,
     ) -> Result<Keyring, Unsendable> {
+        let (namespace, destination) =
+            (&subscription.name.topic.namespace, &subscription.destination);
+        // Here and not only where files are checked: somebody may write the object of a topic without the command line.
+        let refusal = destination.aws.as_ref().and_then(|to| self.targets.refusal(namespace, to));
+        if let Some(refusal) = refusal {
+            return Err(Unsendable::Blocked(refusal.to_string()));
+        }
         let looked_up = deadline.in_time(&*self.ports, Box::pin(self.look_up(destination))).await;
         looked_up.unwrap_or_else(|| {
             Err(Unsendable::Unready("secrets, or a token, could not be had in time".to_owned()))

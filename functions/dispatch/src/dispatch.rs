@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use adapters::runtime::contained;
 use adapters::telemetry::Telemetry;
 use delivery::ports::DispatchPorts;
+use delivery::subscription::aws::policy::AwsPolicy;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::sink::Container;
 use futures::FutureExt as _;
@@ -41,13 +42,15 @@ struct Settings {
     container: Container,
     default_topic: Option<TopicName>,
     functions: u32,
+    targets: AwsPolicy,
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let settings = Settings { container, default_topic, functions: 1 };
+        let settings =
+            Settings { container, default_topic, functions: 1, targets: AwsPolicy::default() };
         Self::of_parts(Arc::new(ports), settings, Arc::default())
     }
 
@@ -55,6 +58,12 @@ impl<P: DispatchPorts> Dispatch<P> {
     #[must_use]
     pub fn with_max_concurrency(self, functions: u32) -> Self {
         Self::of_parts(self.ports, Settings { functions, ..self.settings }, self.telemetry)
+    }
+
+    /// Sets which AWS targets subscriptions may use; by default none.
+    #[must_use]
+    pub fn with_targets(self, targets: AwsPolicy) -> Self {
+        Self::of_parts(self.ports, Settings { targets, ..self.settings }, self.telemetry)
     }
 
     /// Sets the telemetry.
@@ -66,7 +75,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     fn of_parts(ports: Arc<P>, settings: Settings, telemetry: Arc<Telemetry>) -> Self {
         let slow_lane = Arc::new(SlowLane::default());
         let table = Arc::new(SharedTable::new(Arc::clone(&ports)));
-        let credentials = Arc::new(Credentials::new(Arc::clone(&ports)));
+        let credentials = Arc::new(Credentials::new(Arc::clone(&ports), settings.targets.clone()));
         let destinations =
             Destinations::new(&ports, &table, &credentials, &slow_lane, settings.functions);
         let destinations = Arc::new(destinations);

@@ -48,8 +48,11 @@ async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues, Option<u64
     let ports =
         AwsPorts::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
     let dispatch = Dispatch::new(ports, settings.container, settings.default_topic);
-    let dispatch = dispatch.with_max_concurrency(settings.max_concurrency).with_telemetry(
-        Telemetry::new(settings.metrics).with_log_deliveries(settings.log_deliveries),
-    );
+    let dispatch = dispatch
+        .with_max_concurrency(settings.max_concurrency)
+        .with_targets(settings.aws_policy)
+        .with_telemetry(
+            Telemetry::new(settings.metrics).with_log_deliveries(settings.log_deliveries),
+        );
     Ok((dispatch, queues, settings.timeout_ms))
 }

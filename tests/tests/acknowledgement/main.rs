@@ -5,6 +5,7 @@
 //! every call.
 
 mod adaptive;
+mod aws_targets;
 mod batches;
 mod blob_batches;
 mod by_need;

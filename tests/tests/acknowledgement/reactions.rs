@@ -10,7 +10,7 @@ use delivery::request::Request;
 use lastmile_tests::virtual_clock::VirtualClock;
 
 /// The reaction to one request.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reaction {
     result: TransportResult,
     /// The time until the sender has a result.
@@ -67,6 +67,14 @@ impl Reaction {
         if let TransportResult::Answered { body, .. } = &mut self.result {
             *body = text.as_bytes().to_vec();
         }
+        self
+    }
+
+    /// Adds these headers.
+    pub(crate) fn with_headers(mut self, headers: &[(&str, &str)]) -> Self {
+        let owned = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let content = Content { headers: owned.collect(), whole: true, ..Content::default() };
+        self.content = Some(content);
         self
     }
 

@@ -44,12 +44,21 @@ const QUEUES: [(&str, &str); 6] = [
     ("DeadLetterQueue", "dead-letter"),
     ("LastResortQueue", "last-resort"),
 ];
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 12] = [
     ("ConfigBucket", "config"),
+    ("ConfigBucket.Arn", "arn:aws:s3:::config"),
     ("Table", "lastmile"),
+    ("Table.Arn", "arn:aws:dynamodb:us-east-1:000000000000:table/lastmile"),
     ("DeadLetterBucket", "dead-letters"),
+    ("DeadLetterBucket.Arn", "arn:aws:s3:::dead-letters"),
+    ("DeadLetterFunction.Arn", "arn:aws:lambda:us-east-1:000000000000:function:deadletter"),
+    ("AWS::Partition", "aws"),
+    ("AWS::Region", "us-east-1"),
+    ("AWS::AccountId", local::aws::ACCOUNT),
     ("AWS::StackName", "tested"),
+    (NO_VALUE, ""),
 ];
+const NO_VALUE: &str = "AWS::NoValue";
 
 /// What differs from the template's defaults, because the services are on this machine, and what
 /// Lambda itself sets.
@@ -104,7 +113,7 @@ fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -
         // `!Sub` with variables of its own.
         Some([text @ Value::String(_), Value::Object(own)]) => {
             let own = own.iter().map(|(name, of)| (name.clone(), resolved(of, names, mappings)));
-            return resolved(text, &own.collect(), mappings);
+            return resolved(text, &names.clone().into_iter().chain(own).collect(), mappings);
         }
         // `!FindInMap`.
         Some([Value::String(map), Value::String(row), Value::String(column)])
@@ -112,11 +121,18 @@ fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -
         {
             return mappings[map][&names[row]][column].to_string();
         }
+        // `!Join` of a list.
+        Some([Value::String(separator), Value::Array(parts)]) => {
+            let parts = parts.iter().map(|part| resolved(part, names, mappings));
+            return parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(separator);
+        }
+        // `!Select`: a part of the stack's id.
+        Some([Value::Number(_), _]) => return "tested".to_owned(),
         // `!If`: its condition is that a parameter is set, and none is.
         Some([_, _, otherwise]) => return resolved(otherwise, names, mappings),
         _ => {}
     }
-    // `!Join`.
+    // `!Join` of a parameter.
     let value = value.as_array().and_then(|parts| parts.last()).unwrap_or(value);
     let text = value.as_str().unwrap_or_else(|| panic!("a variable is a text: {value}"));
     if let Some(named) = names.get(text) {

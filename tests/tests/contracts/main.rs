@@ -4,6 +4,8 @@
 //! text. Beside the contracts are the few promises of a single implementation, such as the number
 //! of its requests.
 
+mod aws_parameters;
+mod aws_requests;
 mod blobs;
 mod cloud;
 mod coalescing;

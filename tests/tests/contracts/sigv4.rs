@@ -19,6 +19,7 @@ use delivery::subscription::secret::{AwsCredentials, Secret};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 use delivery::time::moment;
 use lastmile_tests::scripted::{Scripted, answer};
+use serde_json::json;
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
 
@@ -30,7 +31,7 @@ const ROLE: &str = "arn:aws:iam::123456789012:role/invoke";
 
 fn signer(service: SigningService, token: Option<&str>) -> Signer {
     Signer {
-        scope: SigningScope { service, region: "eu-west-1".to_owned() },
+        scope: (&SigningScope { service, region: "eu-west-1".to_owned() }).into(),
         credentials: AwsCredentials {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: Secret::new(SECRET.to_owned()),
@@ -165,6 +166,37 @@ async fn a_function_signs_as_the_role_it_assumes_and_never_as_itself() {
     assert!(form.contains("Action=AssumeRole&") && form.contains(&role), "{form}");
     assert!(form.contains("RoleSessionName=lastmile"), "{form}");
     assert!(requests[0].head.contains("AKIDFUNCTION"), "its own role asks");
+}
+
+#[tokio::test]
+async fn a_session_of_the_role_is_denied_the_resources_of_the_deployment() {
+    let answers = |_: &_| vec![answer("200 OK", &[], &assumed(&moment::rfc3339(in_an_hour_ms())))];
+    let sts = Scripted::start(answers).await.expect("a free port");
+    let function = "arn:aws:lambda:eu-west-1:123456789012:function:own*";
+    let own = ["arn:aws:sqs:eu-west-1:123456789012:own-*", function, "arn:aws:s3:::own"];
+    for denied in [&own[..], &[]] {
+        let identity = Identity::of_role(&config(&sts.endpoint()), Some(ROLE.to_owned()));
+        let identity = identity.denying(denied.iter().copied());
+        identity.signing_credentials().await.expect("granted");
+    }
+    let policy = |of: usize| {
+        let form = &sts.requests()[of].body;
+        let mut fields = url::form_urlencoded::parse(form);
+        let policy = fields.find(|(name, _)| name == "Policy").map(|(_, value)| value.into_owned());
+        policy.map(|text| serde_json::from_str::<serde_json::Value>(&text).expect("JSON"))
+    };
+    let statements = policy(0).expect("a policy")["Statement"].clone();
+    let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
+    let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
+    let denied = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": own });
+    let called = json!({
+        "Effect": "Deny",
+        "Action": "lambda:InvokeFunction",
+        "Resource": [function],
+        "Condition": { "BoolIfExists": { "lambda:InvokedViaFunctionUrl": "false" } },
+    });
+    assert_eq!(statements, json!([all, denied, called]));
+    assert_eq!(policy(1), None);
 }
 
 #[tokio::test]

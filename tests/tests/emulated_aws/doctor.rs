@@ -1,5 +1,5 @@
-//! `lastmile doctor` on a stack that works, and on the same one broken in five ways: no file, a paused mapping, a missing
-//! permission, wrong secrets, and destinations that refuse or cannot be reached.
+//! `lastmile doctor` on a stack that works, and on the same one broken in six ways. These are: no file, a paused mapping, a missing
+//! permission, AWS targets without one, wrong secrets, and destinations that refuse or cannot be reached.
 //!
 //! The stack is one of its own beside that of the other tests, which nothing here may disturb.
 
@@ -15,6 +15,13 @@ use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
 /// What may do everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const NAME: &str = "doctored";
+/// The role that makes requests to AWS targets.
+const TARGETS_ROLE: &str = "doctored-targets";
+/// Lists queues and topics.
+const SETTINGS: [&str; 2] = [
+    "InvokeRoleArn=arn:aws:iam::000000000000:role/doctored-targets",
+    "AwsTargets=shop=arn:aws:sqs:*:*:doctored-*,shop=arn:aws:sns:*:*:doctored-*",
+];
 
 /// Subscriptions of the topic shop/doctored: the name of each, and its destination.
 fn subscriptions(all: &[(&str, String)]) -> String {
@@ -93,7 +100,7 @@ fn line(item: &Value) -> (String, String) {
 #[test]
 fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
     on_deployment(|Deployment { stack: aws, subscriber, .. }| async move {
-        let patient = Patient { aws, stack: aws.deploy_second(NAME, &[]).await };
+        let patient = Patient { aws, stack: aws.deploy_second(NAME, &SETTINGS).await };
         let missing = "subscriptions/: nothing is there yet";
         let apply = "lastmile apply -f FILE --stack doctored";
         patient.shows(&[], &[("error", &[missing, apply])]).await;
@@ -111,6 +118,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
         other_credentials(&patient).await;
         paused_mapping(&patient).await;
         missing_permission(&patient).await;
+        targets(&patient, &good).await;
 
         patient
             .subscribe(&[
@@ -188,6 +196,31 @@ async fn missing_permission(patient: &Patient<'_>) {
     patient.shows(&[], &[("error", texts)]).await;
     patient.call("iam.delete_role_policy", policy(None)).await;
     patient.shows(&[], &[]).await;
+}
+
+/// A target that the role may use, one that no policy of the role allows, and one that a policy denies.
+async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
+    let allowed = json!({"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*:doctored-*"},
+        {"Effect": "Deny", "Action": "sqs:SendMessage", "Resource": "*:doctored-denied"}]});
+    patient.aws.session(TARGETS_ROLE, &allowed.to_string());
+    let target = |service: &str, action: &str, name: &str| {
+        format!(
+            "aws: {{arn: 'arn:aws:{service}:us-east-1:000000000000:doctored-{name}', action: {action}}}"
+        )
+    };
+    let queue = ("queue", target("sqs", "SendMessage", "queue"));
+    patient.subscribe(&[good.clone(), queue.clone()]).await;
+    let all = patient.examined(&[]).await;
+    let told = "AWS targets: the role InvokeRoleArn may use 1 target";
+    assert!(all.iter().any(|(state, line)| state == "ok" && line.starts_with(told)), "{all:#?}");
+
+    let denied = ("denied", target("sqs", "SendMessage", "denied"));
+    let topic = ("topic", target("sns", "Publish", "topic"));
+    patient.subscribe(&[good.clone(), queue, denied, topic]).await;
+    let none = "shop/doctored/topic needs sns:Publish on arn:aws:sns:us-east-1:000000000000:doctored-topic, and no policy";
+    let deny = "shop/doctored/denied needs sqs:SendMessage on arn:aws:sqs:us-east-1:000000000000:doctored-denied, and a policy";
+    patient.shows(&[], &[("warning", &[none]), ("error", &[deny])]).await;
 }
 
 /// One that exists and may not be read, one that does not exist, and a variable that the function does not have.

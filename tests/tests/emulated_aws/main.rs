@@ -6,6 +6,7 @@
 //! installs the tools.
 #![cfg(target_os = "linux")]
 
+mod aws_targets;
 mod campaign;
 mod crashing;
 mod credentials;

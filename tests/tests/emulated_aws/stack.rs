@@ -24,10 +24,10 @@ use lastmile_tests::libraries;
 use lastmile_tests::writers::{Place, succeeded};
 use serde_json::Value;
 
-use crate::{credentials, now};
+use crate::{aws_targets, credentials, now};
 
 /// The stack's parameters.
-const PARAMETERS: [&str; 11] = [
+const PARAMETERS: [&str; 12] = [
     "DispatchTimeout=20",
     "AllowPrivateDestinations=127.0.0.1",
     "Ingress=iam",
@@ -41,6 +41,7 @@ const PARAMETERS: [&str; 11] = [
     "SecretArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:named-??????,\
      arn:aws:ssm:us-east-1:000000000000:parameter/named",
     "InvokeRoleArn=arn:aws:iam::000000000000:role/calls-destinations",
+    aws_targets::LISTED,
     "IdentityAudiences=https://asked.example.com/",
 ];
 

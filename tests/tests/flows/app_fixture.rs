@@ -11,7 +11,7 @@ use delivery::publish::AllowedOrigins;
 use lastmile_tests::topics;
 use local::guard::Hosts;
 use local::ingress::Ingress;
-use local::stack::{Stack, StackConfig};
+use local::stack::{Stack, StackConfig, TargetSettings};
 use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -101,6 +101,7 @@ impl AppFixture {
             data: data.path().to_owned(),
             subscriptions: folder,
             allow_private: allow_private.to_owned(),
+            targets: TargetSettings::default(),
             default_topic: None,
         };
         let secrets = |name: &str, _: Option<&_>| {

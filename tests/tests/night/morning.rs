@@ -7,7 +7,7 @@ use std::time::Duration;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use lastmile_tests::topics;
-use local::stack::{Stack, StackConfig};
+use local::stack::{Stack, StackConfig, TargetSettings};
 
 use crate::container::{NightContainer, text};
 use crate::destinations::{not_found, subscriptions};
@@ -42,6 +42,7 @@ impl Morning {
             data: night.data().to_owned(),
             subscriptions: folder,
             allow_private: "127.0.0.1".to_owned(),
+            targets: TargetSettings::default(),
             default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");

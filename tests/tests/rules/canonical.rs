@@ -289,6 +289,29 @@ proptest! {
     }
 }
 
+/// Targets, each with what may stand beside it.
+const TARGETS: [&str; 4] = [
+    "aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: SendMessage}, timeout: PT9S",
+    "aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage, parameters: {MessageGroupId: '{{ event.id }}'}}",
+    "aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:a', action: Invoke, parameters: {LogType: Tail}}, body: {a: 1}",
+    "aws: {arn: 'arn:aws:events:eu-west-1:123456789012:event-bus/a', action: PutEvents}, schema: cloudevents-structured, probation: false",
+];
+
+#[test]
+fn aws_targets_are_kept_in_every_profile_beside_what_a_topic_states_for_urls() {
+    for (profile, _) in Dialect::PROFILES {
+        for target in TARGETS {
+            let text = format!(
+                "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\n\
+                 spec: {{delivery: {{destination: {{method: PUT, headers: [{{name: a, value: b}}], auth: {{bearer: {{token: 'env:T'}}}}}}}}}}\n---\n\
+                 apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: s}}\nprofile: {profile}\n\
+                 spec: {{destination: {{{target}}}}}\n"
+            );
+            is_kept(&read(&[Source { name: "native.yaml", text: &text }]));
+        }
+    }
+}
+
 #[test]
 fn every_field_of_a_declared_record_is_chosen_somewhere() {
     let chosen: Vec<&str> = SECTIONS
@@ -297,6 +320,7 @@ fn every_field_of_a_declared_record_is_chosen_somewhere() {
         .chain(&REST)
         .chain(&TOPIC)
         .flat_map(|texts| texts.iter().copied())
+        .chain(TARGETS)
         .collect();
     let text = chosen.join("\n");
     for (name, schema) in delivery::native::schema::definitions() {
@@ -316,8 +340,10 @@ fn every_field_of_a_declared_record_is_chosen_somewhere() {
 }
 
 /// Specs with an error, as JSON.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 16] = [
     r#"{}"#,
+    r#"{"destination": {"aws": {"arn": "arn:aws:sqs:eu-west-1:123456789012:*", "action": "SendMessage"}}}"#,
+    r#"{"destination": {"aws": {"arn": "arn:aws:sqs:eu-west-1:123456789012:a", "action": "Invoke"}}}"#,
     r#"{"destination": {"url": "example.com"}}"#,
     r#"{"destination": {"url": "https://a.example.com", "headers": [{"name": "content-length", "value": "5"}]}}"#,
     r#"{"destination": {"url": "https://a.example.com", "headers": [{"name": "host", "value": "b.example.com"}]}}"#,

@@ -9,6 +9,7 @@ mod adaptive;
 mod addresses;
 mod arbitrary;
 mod aws_envelopes;
+mod aws_targets;
 mod batches;
 mod blobs;
 mod bodies;

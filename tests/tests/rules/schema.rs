@@ -44,6 +44,11 @@ metadata: {namespace: shop, topic: refunds, name: c}
 spec: {destination: {url: 'https://c.example.com/', bodyText: '{{ event.id }}'}}
 ---
 apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: refunds, name: d}
+spec: {destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:refunds', action: SendMessage, parameters: {DelaySeconds: 9}}}}
+---
+apiVersion: lastmile.dev/v1
 kind: Topic
 metadata: {namespace: shop, name: made}
 spec: {delivery: {destination: {method: PUT, query: {a: b}, body: {a: b}, contentType: a/b}}}
@@ -319,6 +324,34 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),
         ("probation: true", "probation: PT1M"),
     ]);
+}
+
+#[test]
+fn a_bad_aws_target_is_refused_by_both() {
+    let good = "destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:refunds', action: SendMessage, parameters: {DelaySeconds: 9}}}";
+    let with = |destination: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: refunds, name: d}}\n\
+             spec: {{{destination}}}\n"
+        )
+    };
+    assert!(accepts(&schema(), &with(good)) && reads(&with(good)));
+    for (right, wrong) in [
+        ("arn: 'arn:aws:sqs:eu-west-1:123456789012:refunds', ", ""),
+        (", action: SendMessage", ""),
+        ("arn:aws:", "arn:azure:"),
+        (":sqs:", ":s3:"),
+        ("123456789012", "1"),
+        (":refunds", ":refunds-*"),
+        ("SendMessage", "Send"),
+        ("DelaySeconds: 9", "Delay: 9"),
+        ("parameters: {DelaySeconds: 9}", "parameters: 9"),
+        ("{aws: {", "{url: 'https://a.example.com/', aws: {"),
+    ] {
+        let bad = with(&good.replacen(right, wrong, 1));
+        assert!(!accepts(&schema(), &bad), "the schema accepts {bad}");
+        assert!(!reads(&bad), "the reader accepts {bad}");
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod recent;
 pub mod sigv4;
 mod tls;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -86,6 +87,8 @@ pub struct HttpSender {
     /// Those longer than [`ANSWER_MAX_BYTES`].
     long_answers: Arc<LongAnswers>,
     keeps_headers: bool,
+    /// A server that takes requests for AWS targets in place of AWS.
+    aws_endpoint: Option<Url>,
 }
 
 impl fmt::Debug for Network {
@@ -132,13 +135,40 @@ impl HttpSender {
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
-        Ok(Self { policy, clients, long_answers: Arc::default(), keeps_headers: false })
+        Ok(Self {
+            policy,
+            clients,
+            long_answers: Arc::default(),
+            keeps_headers: false,
+            aws_endpoint: None,
+        })
     }
 
     /// The same, which keeps all headers of responses: for a person who watches, not for a deployment.
     #[must_use]
     pub fn keeping_headers(self) -> Self {
         Self { keeps_headers: true, ..self }
+    }
+
+    /// Sends requests for AWS targets to this server in place of AWS, such as an emulator.
+    #[must_use]
+    pub fn with_aws_endpoint(self, aws_endpoint: Option<Url>) -> Self {
+        Self { aws_endpoint, ..self }
+    }
+
+    /// The request with the address of the other server, if there is one and the request is for AWS.
+    fn addressed<'r>(&self, request: &'r Request) -> Cow<'r, Request> {
+        match (&self.aws_endpoint, request.needs) {
+            (Some(server), Needs::Service(_)) => {
+                let mut url = server.clone();
+                url.set_path(request.url.path());
+                url.set_query(request.url.query());
+                Cow::Owned(Request { url, ..request.clone() })
+            }
+            (Some(_) | None, Needs::Status | Needs::Body | Needs::Reply | Needs::Service(_)) => {
+                Cow::Borrowed(request)
+            }
+        }
     }
 
     /// What is needed to send a request that may be sent; else the exchange that reports why not.
@@ -233,18 +263,19 @@ impl HttpSender {
         };
         let retry_after = head.headers.get(RETRY_AFTER).and_then(text);
         let result = TransportResult::Answered { status, retry_after, body };
-        let content = Some(self.content(&head, whole));
+        let content = Some(self.content(request.needs, &head, whole));
         Exchange { content, ..Exchange::new(result, 0, 0) }
     }
 
     /// Extracts the headers that describe the body.
-    fn content(&self, head: &Parts, whole: bool) -> Content {
+    fn content(&self, needs: Needs, head: &Parts, whole: bool) -> Content {
         let content_type = head.headers.get(CONTENT_TYPE);
+        let needs_headers = matches!(needs, Needs::Service(_)) || !head.status.is_success();
         Content {
             content_type: content_type.map(|value| header_text(value.as_bytes())),
             attributes: headers_with_prefix("ce-", &head.headers),
             webhook: headers_with_prefix("webhook-", &head.headers),
-            headers: match self.keeps_headers || !head.status.is_success() {
+            headers: match self.keeps_headers || needs_headers {
                 true => all_headers(&head.headers),
                 false => Vec::new(),
             },
@@ -320,7 +351,7 @@ fn needs_body(needs: Needs, head: &Parts) -> bool {
     let header = |name: HeaderName| head.headers.get(name).and_then(text);
     match needs {
         Needs::Status => false,
-        Needs::Body => true,
+        Needs::Body | Needs::Service(_) => true,
         Needs::Reply => declares_reply(
             head.status.as_u16(),
             header(CONTENT_TYPE).as_deref(),
@@ -344,6 +375,7 @@ fn hidden(signed: Option<&Signed>, exchange: Exchange) -> Exchange {
 
 impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
+        let request = &*self.addressed(request);
         let started_ms = Machine.now_ms();
         let Admitted { kind, headers, signed } = match self.admit(request) {
             Ok(admitted) => admitted,
@@ -358,6 +390,7 @@ impl SendHttp for HttpSender {
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        let request = &*self.addressed(request);
         let started_ms = Machine.now_ms();
         let Admitted { kind, headers, signed } = match self.admit(request) {
             Ok(admitted) => admitted,

@@ -65,7 +65,7 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
     )
     .into();
     let mut settings = SigningSettings::default();
-    let body = if scope.service.signs_body() {
+    let body = if scope.signs_body {
         SignableBody::Bytes(&request.body)
     } else {
         // The header says that the body is not covered.
@@ -75,7 +75,7 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
     let params = v4::SigningParams::builder()
         .identity(&identity)
         .region(&scope.region)
-        .name(scope.service.as_str())
+        .name(scope.service)
         .time(SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms))
         .settings(settings)
         .build()

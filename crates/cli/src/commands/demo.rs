@@ -20,7 +20,7 @@ use cloudevents::{EventBuilder as _, EventBuilderV10};
 use delivery::event::Members;
 use delivery::ports::Clock as _;
 use delivery::wire::TOPIC_ATTRIBUTE;
-use local::stack::{Stack, StackConfig};
+use local::stack::{Stack, StackConfig, TargetSettings};
 use local::subscriber::{Received, Subscriber};
 use local::watch::Line;
 use serde_json::json;
@@ -87,6 +87,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         data: arguments.data.clone(),
         subscriptions: compiled.folder,
         allow_private: allow_private(),
+        targets: TargetSettings::default(),
         default_topic: None,
     };
     let stack = Stack::start(&config).await?;

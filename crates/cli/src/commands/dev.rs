@@ -16,12 +16,13 @@ use delivery::subscription::secret::Secret;
 use dialects::Reading;
 use local::guard::Hosts;
 use local::ingress::Ingress;
-use local::stack::{Stack, StackConfig};
+use local::stack::{Stack, StackConfig, TargetSettings};
 use local::watch::Line;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::advice::chain;
+use crate::aws_targets::{listed_here, refused_here};
 use crate::compiled::Compiled;
 use crate::console::{
     Access, LiveSetup, RateSource, Recording, Served, Setup, Sources, Witness, record, serve,
@@ -41,7 +42,7 @@ use crate::saved_files::{Saved, SavedFiles};
 use crate::shell;
 use crate::styled::{ColorArgs, Screen};
 use crate::text;
-use crate::this_machine::{allow_private, listen, listen_at, reached_at};
+use crate::this_machine::{allow_private, aws_endpoint, listen, listen_at, reached_at};
 use crate::unset_secrets::all_unset_here;
 
 /// The file that is used if none is named.
@@ -104,14 +105,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let ingress_address = format!("http://{address}");
     lock.says(&[&ingress_address]);
     let compiled = Compiled::below(&arguments.data).await?;
-    let config = stack_config(&arguments, &compiled);
+    let config = stack_config(&arguments, &compiled)?;
     let mut saved_files = SavedFiles::new(files.clone());
     let reading = compile(&files, &compiled).await?;
     let known = &reading.catalogue;
     saved_files.had(known);
     let screen = Screen::stdout(arguments.color);
     let mut view = DevView::new(arguments.output, screen, known);
-    view.unset_secrets(&all_unset_here(&reading))?;
+    view.warnings("dev.unset_secrets", &all_unset_here(&reading))?;
+    view.warnings("dev.refused_targets", &refused_here(&reading)?)?;
     // Before the stack starts: nothing that happens is missed.
     let (witness, recording) = (!arguments.no_console).then(record).unzip();
     let allowed = allowed(&arguments.environment, known)?;
@@ -223,14 +225,15 @@ fn names(files: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-fn stack_config(arguments: &Arguments, compiled: &Compiled) -> StackConfig {
-    StackConfig {
+fn stack_config(arguments: &Arguments, compiled: &Compiled) -> anyhow::Result<StackConfig> {
+    Ok(StackConfig {
         aws_port: arguments.aws_port,
         data: arguments.data.clone(),
         subscriptions: compiled.folder.clone(),
         allow_private: allow_private(),
+        targets: TargetSettings { listed: listed_here(), endpoint: aws_endpoint()? },
         default_topic: arguments.default_topic.clone(),
-    }
+    })
 }
 
 fn ingress(

@@ -16,7 +16,7 @@ pub(crate) const CONFIG_BUCKET: &str = "own-config";
 const OWN_QUEUES: [&str; 6] = ["Events", "Retry", "Slow", "Isolation", "DeadLetter", "LastResort"];
 
 /// The response of CloudFormation about the stack `live`.
-fn described(parameters: &[(&str, &str)]) -> String {
+pub(crate) fn described(parameters: &[(&str, &str)]) -> String {
     let parameter = |(key, value): &(&str, &str)| {
         format!(
             "<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>"
@@ -82,7 +82,7 @@ fn serve(mut stream: TcpStream, status: &str, answer: &str) -> std::io::Result<(
 }
 
 /// An S3 whose buckets have no objects; its address.
-fn empty_bucket() -> String {
+pub(crate) fn empty_bucket() -> String {
     let answer = |request: &str| {
         let (status, body) = if request.contains("list-type=2") {
             ("200 OK", "<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>")
@@ -111,6 +111,15 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
 
 /// Runs it with S3 at this address.
 fn run_in(spec: &str, endpoint: &str, s3: &str, arguments: &[&str]) -> (String, Option<i32>) {
+    run_beside(spec, &[("CLOUDFORMATION", endpoint), ("STS", endpoint), ("S3", s3)], arguments)
+}
+
+/// Runs it with these services of AWS at these addresses.
+pub(crate) fn run_beside(
+    spec: &str,
+    services: &[(&str, &str)],
+    arguments: &[&str],
+) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: billing}}\n\
@@ -119,9 +128,9 @@ fn run_in(spec: &str, endpoint: &str, s3: &str, arguments: &[&str]) -> (String, 
     std::fs::write(folder.path().join("s.yaml"), text).expect("the file can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
-    command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
-    command.env("AWS_ENDPOINT_URL_STS", endpoint);
-    command.env("AWS_ENDPOINT_URL_S3", s3);
+    for (service, address) in services {
+        command.env(format!("AWS_ENDPOINT_URL_{service}"), address);
+    }
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")

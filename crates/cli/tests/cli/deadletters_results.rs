@@ -6,7 +6,7 @@ use std::process::Output;
 use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
-use local::stack::{Stack, StackConfig};
+use local::stack::{Stack, StackConfig, TargetSettings};
 use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 
@@ -64,6 +64,7 @@ impl Results {
             data: data.path().to_owned(),
             subscriptions: data.path().join("subscriptions"),
             allow_private: "127.0.0.1".to_owned(),
+            targets: TargetSettings::default(),
             default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");

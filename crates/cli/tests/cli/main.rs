@@ -3,6 +3,7 @@
 
 mod apply;
 mod auth;
+mod aws_targets;
 mod bad_token_servers;
 mod check_stack;
 mod clients;

@@ -12,8 +12,8 @@ use crate::libraries;
 use crate::programs::{Running, exchange, lastmile, printed, run, word};
 
 const KEY_ID: &str = "AKIDEXAMPLE";
-const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
-const TOKEN: &str = "session-t0ken/of+acme==";
+pub(crate) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+pub(crate) const TOKEN: &str = "session-t0ken/of+acme==";
 /// Paths and queries that each of those who sign could write in another way.
 const ADDRESSES: [&str; 10] = [
     "",
@@ -35,14 +35,14 @@ const EVENTS: [&str; 2] = [
 ];
 
 /// The endpoint; ended with its standard input.
-struct Peer {
-    address: String,
+pub(crate) struct Peer {
+    pub(crate) address: String,
     process: Child,
 }
 
 impl Peer {
     /// `None`, having said so, where this machine lacks Python.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/aws_peer");
         let mut command = Command::new(libraries::python("requests signed with SigV4")?);
         command.arg(sources.join("aws_peer.py"));
@@ -58,7 +58,7 @@ impl Peer {
     }
 
     /// What it has seen.
-    fn seen(&self) -> Value {
+    pub(crate) fn seen(&self) -> Value {
         let answer = exchange(&self.address, "GET /seen", "host: a\r\nconnection: close\r\n", "");
         let json = answer.find('{').and_then(|at| answer.get(at..=answer.rfind('}')?));
         serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|_| panic!("{answer}"))
@@ -99,7 +99,7 @@ fn dev(folder: &Path, secret: &str) -> (Running, String) {
 }
 
 /// A program with the credentials that the endpoint takes.
-fn of_person(command: &mut Command) -> &mut Command {
+pub(crate) fn of_person(command: &mut Command) -> &mut Command {
     command
         .env_remove("AWS_PROFILE")
         .env("AWS_ACCESS_KEY_ID", KEY_ID)
@@ -116,7 +116,7 @@ fn publish(folder: &Path, queue: &str) {
     }
 }
 
-fn assert_hidden(running: &Running, folder: &Path, values: &[&str]) {
+pub(crate) fn assert_hidden(running: &Running, folder: &Path, values: &[&str]) {
     let seen = running.seen();
     let found: Vec<_> = values.iter().filter(|value| seen.contains(**value)).collect();
     assert!(found.is_empty(), "{found:?} in {seen}");

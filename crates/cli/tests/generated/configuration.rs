@@ -13,7 +13,7 @@ use crate::{file, root, schema, template, with_table};
 const SETTINGS: &str = include_str!("../../../adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
-const NEEDED: [(&str, &str); 11] = [
+const NEEDED: [(&str, &str); 12] = [
     ("TABLE_NAME", "lastmile"),
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
@@ -25,6 +25,7 @@ const NEEDED: [(&str, &str); 11] = [
     ("DEAD_LETTER_CONTAINER", "letters"),
     ("INGRESS_AUTHORIZATION", "keys"),
     ("PUBLISHER_KEYS", "ssm:key"),
+    ("OWN_RESOURCE_ARNS", "arn:aws:sqs:eu-west-1:123456789012:own-*"),
 ];
 
 /// The default of a variable: the value that changes nothing.
@@ -106,9 +107,7 @@ fn default_of(name: &str) -> String {
     if let Some(value) = known {
         assert_eq!(read(Some(value)), unset, "{value} is not the default of {name}");
     }
-    let found =
-        known.or_else(|| ["false", "true"].into_iter().find(|value| read(Some(value)) == unset));
-    found.map_or("none".to_owned(), |value| format!("`{value}`"))
+    known.map_or("none".to_owned(), |value| format!("`{value}`"))
 }
 
 /// The names of variables, with their descriptions: `/// …` before `pub const NAME: &str =

@@ -206,6 +206,21 @@ fn a_failure_without_a_response_has_a_title_in_words_and_never_the_host() {
             "billing.example.com (10.0.0.1) is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS",
             "blocked address: not public",
         ),
+        (
+            "Blocked",
+            "AWS_TARGETS does not list arn:aws:sqs:eu-west-1:123456789012:a for the namespace \"shop\"; add it",
+            "AWS target not listed in AwsTargets",
+        ),
+        (
+            "Blocked",
+            "arn:aws:sqs:eu-west-1:123456789012:a belongs to this deployment, so no subscription may use it",
+            "AWS target of the deployment itself",
+        ),
+        (
+            "Blocked",
+            "arn:a is in another account than the role (1), and Firehose finds streams by name in the account of the role",
+            "Firehose stream of another account",
+        ),
         ("Aborted", "env:BILLING_TOKEN is not set", "env:BILLING_TOKEN is not set"),
         ("SocketError", "billing.example.com speaks 7", "<host> speaks <number>"),
     ] {

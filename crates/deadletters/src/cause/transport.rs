@@ -9,7 +9,7 @@ use delivery::delivery::outcome::Outcome;
 use super::template;
 
 /// A part of a detail in lower case, and what it means.
-const MEANINGS: [(&str, &str); 34] = [
+const MEANINGS: [(&str, &str); 37] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),
     ("broken pipe", "connection closed while the request was sent"),
@@ -39,6 +39,9 @@ const MEANINGS: [(&str, &str); 34] = [
     ("reached without tls", "blocked address: HTTP without TLS is not allowed"),
     ("address of the function itself", "blocked address: a service of the function itself"),
     ("has no host", "blocked address: the URL has no host"),
+    ("aws_targets does not list", "AWS target not listed in AwsTargets"),
+    ("belongs to this deployment", "AWS target of the deployment itself"),
+    ("finds streams by name in the account", "Firehose stream of another account"),
     ("came too slowly", "response arrived too slowly"),
     ("deadline has elapsed", "connection timed out"),
     ("connection timed out", "connection timed out"),

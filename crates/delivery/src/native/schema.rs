@@ -28,8 +28,14 @@ pub fn definitions() -> BTreeMap<String, Json> {
     hoist(&mut settings["properties"], &mut found);
     if let Some(mut defaults) = found.get("destination").cloned() {
         // A Topic has no address.
-        ["url", "reference"].iter().for_each(|name| remove(&mut defaults, name));
+        ["url", "aws", "reference"].iter().for_each(|name| remove(&mut defaults, name));
         found.insert("destinationDefaults".to_owned(), defaults);
+    }
+    if let Some(destination) = found.get_mut("destination") {
+        if let Some(members) = destination.as_object_mut() {
+            members.remove("required");
+        }
+        destination["oneOf"] = json!([{ "required": ["url"] }, { "required": ["aws"] }]);
     }
     let documents = [
         topic_document(&settings),

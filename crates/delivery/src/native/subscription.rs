@@ -74,6 +74,18 @@ pub(super) fn read<'a>(
     }
 }
 
+/// Checks that a Subscription with an AWS target has neither batches nor replies.
+fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
+    let at = |name: &str| spec.peek(name).unwrap_or_else(|| spec.clone());
+    if subscription.batch.is_some() {
+        return at("batch").refuse("an AWS target gets one event with each request, not batches");
+    }
+    if subscription.reply.is_some() {
+        return at("reply").refuse("an AWS target does not reply with events");
+    }
+    Some(())
+}
+
 /// Reports what a Subscription states of requests and responses although its destination is a topic.
 fn report_unused_of_topic(spec: &Cursor<'_>) {
     let destination = spec.peek("destination").map(|of| of.peek_entries()).unwrap_or_default();
@@ -191,6 +203,9 @@ fn read_subscription<'a>(
         }
         if subscription.destination.topic().is_some() {
             report_unused_of_topic(&spec);
+        }
+        if subscription.destination.aws.is_some() {
+            check_target(&subscription, &spec)?;
         }
         if subscription.batch.is_some() && subscription.destination.reads_event() {
             let message = "a batch has no `event`: use `events`, the list of them";

@@ -107,7 +107,9 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node
     delivery.mapping_over(&bases, |fields| {
         let destination = delivery.peek("destination").filter(Cursor::is_mapping);
         let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
-        for entry in entries.iter().filter(|entry| matches!(entry.name, "url" | "reference")) {
+        for entry in
+            entries.iter().filter(|entry| matches!(entry.name, "url" | "aws" | "reference"))
+        {
             let message = Message::new(format!("{whose} no {}", entry.name));
             entry.key.error(message.help("set it in the spec of each Subscription"));
         }

@@ -6,11 +6,12 @@
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`, whose other end is [`verification`]).
 //!
-//! What is asked of a token server before is [`token`].
+//! What is asked of a token server before is [`token`]. Requests to AWS targets are [`aws`].
 //!
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
 
+pub mod aws;
 mod batch;
 mod binary;
 mod body;
@@ -52,7 +53,7 @@ use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::{Event, Input};
 pub use crate::subscription::Method;
 use crate::subscription::header::HeaderError;
-use crate::subscription::secret::{Keyring, Secret};
+use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
 use crate::template::Values;
@@ -82,6 +83,9 @@ pub fn compose(
         }
     }
     let destination = &subscription.destination;
+    if let Some(target) = &destination.aws {
+        return aws::compose(subscription, target, deliveries, context);
+    }
     let values = templates::values(subscription, deliveries, context)?;
     let values = values.as_ref();
     let Content { mut headers, body } = templates::content(subscription, deliveries, values)?;
@@ -126,16 +130,9 @@ pub fn compose(
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
-        hidden: hidden(destination, context.keyring),
+        hidden: destination.hidden_secrets(context.keyring),
         deliveries: ids,
     })
-}
-
-/// The secrets that must not be shown, in the answer or in what a template has made.
-fn hidden(destination: &Destination, keyring: &Keyring) -> Vec<Secret> {
-    let mut hidden = destination.unsent_secrets(keyring);
-    hidden.extend(destination.template_secrets().filter_map(|name| keyring.get(name)).cloned());
-    hidden
 }
 
 /// Refuses headers that no server would accept.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::signer::Signer;
 use super::tls::RequestTls;
 use crate::subscription::Method;
+use crate::subscription::aws::AwsService;
 use crate::subscription::credentials::{Credentials, Ending};
 use crate::subscription::secret::Secret;
 
@@ -23,6 +24,8 @@ pub enum Needs {
     Body,
     /// The body if the head declares a reply, else the status.
     Reply,
+    /// The whole body and all headers: how a service of AWS reports failures.
+    Service(AwsService),
 }
 
 /// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their

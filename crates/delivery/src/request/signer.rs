@@ -4,15 +4,14 @@
 //! sent, and so the sender makes it last.
 
 use crate::delivery::outcome::Unsendable;
-use crate::subscription::Destination;
-use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::secret::{AwsCredentials, Keyring};
+use crate::subscription::{Destination, SignatureScope};
 
 /// What a request is signed with, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signer {
     /// For whom.
-    pub scope: SigningScope,
+    pub scope: SignatureScope,
     /// By whom.
     pub credentials: AwsCredentials,
 }
@@ -29,6 +28,6 @@ impl Signer {
         let Some(scope) = destination.signing_scope() else { return Ok(None) };
         let missing = || Unsendable::Unready("no credentials of AWS were looked up".to_owned());
         let credentials = keyring.aws().cloned().ok_or_else(missing)?;
-        Ok(Some(Self { scope: scope.clone(), credentials }))
+        Ok(Some(Self { scope, credentials }))
     }
 }

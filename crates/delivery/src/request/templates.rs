@@ -60,7 +60,7 @@ pub(super) fn values(
 }
 
 /// An event as templates read it: a CloudEvent in JSON, or a text as its data.
-fn event(subscription: &Subscription, delivery: &Delivery) -> Result<Json, Unsendable> {
+pub(super) fn event(subscription: &Subscription, delivery: &Delivery) -> Result<Json, Unsendable> {
     let event = &delivery.event;
     if event.shape() == Shape::Opaque {
         return Ok(json!({ "data": event.text().as_ref() }));

@@ -6,15 +6,14 @@ use crate::document::findings::Message;
 use crate::document::kind::{Duration, Flag, Integer, OneOf, Whole, Word};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Optional, Or, Required};
-use crate::event::Event;
 use crate::event::schema::Schema;
-use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::auth::{Auth, TokenSource};
+use crate::subscription::aws::AwsTarget;
 use crate::subscription::concurrency::{Concurrencies, Concurrency};
-use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::destination_address::Address;
 use crate::subscription::destination_parts::{Consent, Disable, Signing, Tls};
 use crate::subscription::destination_url::{DestinationUrl, EventsUrl};
-use crate::subscription::header::{self, Header, Value};
+use crate::subscription::header::{Header, Value};
 use crate::subscription::kinds::auth::obstacle;
 use crate::subscription::kinds::body_fields::OfBody;
 use crate::subscription::kinds::headers::Headers;
@@ -25,8 +24,9 @@ use crate::subscription::method::Method;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
 use crate::subscription::public_key::PublicKey;
-use crate::subscription::secret::{Keyring, Secret, SecretName};
+use crate::subscription::secret::SecretName;
 use crate::subscription::shown::{addressed, host_of, shown};
+use crate::subscription::signature_scope::SignatureScope;
 use crate::subscription::templates::{QueryParameter, Templated};
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
@@ -38,8 +38,10 @@ record! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
         /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
-        /// Its path may have expressions, each of which is one segment or a part of one.
-        "url" => pub url: DestinationUrl = Required(EventsUrl),
+        /// Its path may have expressions, each of which is one segment or a part of one. Required, unless aws replaces it.
+        "url" => pub url: DestinationUrl = Address(Required(EventsUrl)),
+        /// A resource of AWS in place of the URL, such as a queue or a function.
+        "aws" => pub aws: Option<Box<AwsTarget>> = Optional(Whole::<Box<AwsTarget>>::KIND, "none"),
         /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
         "reference" => pub reference: Option<String> = KeyOf("url"),
         /// The method of every request. A GET has no body.
@@ -96,17 +98,44 @@ record! {
 
 /// The settings of a destination that may hold credentials.
 pub(super) struct Confidential<'d> {
-    headers: &'d [Header],
-    auth: Option<&'d Auth>,
-    signing: Option<&'d Signing>,
+    pub(super) headers: &'d [Header],
+    pub(super) auth: Option<&'d Auth>,
+    pub(super) signing: Option<&'d Signing>,
     /// The secrets of templates.
     pub(super) templates: Vec<&'d SecretName>,
 }
 
 /// Checks rules between fields of a destination, in every kind of document.
 fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    if destination.aws.is_some() {
+        return check_aws(destination, fields);
+    }
     check_auth(destination, fields)?;
     check_body(destination, fields)
+}
+
+/// Checks that a destination with an AWS target states nothing that only requests to a URL have. What its Topic states of them
+/// for other subscriptions is not used.
+fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    let of_urls =
+        ["method", "query", "headers", "auth", "tls", "signing", "consent", "contentType"];
+    let mut stated = of_urls.into_iter().filter_map(|name| fields.own(name));
+    if let Some(at) = stated.find(|at| !at.is_null()) {
+        let message = Message::new(format!("an AWS target has no {}", at.name()));
+        return at.refuse(message.help("its requests are signed with the role InvokeRoleArn"));
+    }
+    let at = |names: &[&'static str]| {
+        let own = names.iter().find_map(|name| fields.own(name));
+        own.unwrap_or_else(|| fields.parent().clone())
+    };
+    if destination.body.is_some() && destination.body_text.is_some() {
+        return at(&["bodyText", "body"]).refuse("a request has one of body and bodyText");
+    }
+    if destination.schema == Some(Schema::CloudEventsBinary) {
+        let message = Message::new("an AWS target has no headers for the attributes of an event");
+        return at(&["schema", "aws"]).refuse(message.help("schema: cloudevents-structured"));
+    }
+    Some(())
 }
 
 /// Checks that a destination has one body, and reports what has no effect beside it.
@@ -176,6 +205,7 @@ impl Destination {
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
             url: url.into(),
+            aws: None,
             reference: None,
             method: Method::Post,
             query: Vec::new(),
@@ -201,6 +231,27 @@ impl Destination {
         }
     }
 
+    /// The destination without what only requests to a URL have, if it is an AWS target: its Topic may state that for others.
+    #[must_use]
+    pub(super) fn without_parts_of_urls(self) -> Self {
+        if self.aws.is_none() {
+            return self;
+        }
+        Self {
+            aws: self.aws,
+            body: self.body,
+            body_text: self.body_text,
+            schema: self.schema,
+            plain_json: self.plain_json,
+            max_concurrency: self.max_concurrency,
+            max_per_second: self.max_per_second,
+            slow_after_ms: self.slow_after_ms,
+            probation: self.probation,
+            disable: self.disable,
+            ..Self::new((*self.url).clone(), self.response_timeout_ms)
+        }
+    }
+
     /// Authorities of its certificate, besides those that everybody trusts.
     #[must_use]
     pub fn ca_bundle(&self) -> Option<&CaBundle> {
@@ -220,81 +271,6 @@ impl Destination {
         stated.unwrap_or_default()
     }
 
-    /// What a request with this event sends as credentials: secrets, headers that hold them by their
-    /// name, and what is confidential in the address.
-    #[must_use]
-    pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
-        let mut credentials = self.header_credentials(keyring, event);
-        credentials.add_url(&self.url);
-        if self.hide_path {
-            credentials.add_path(&self.url);
-        }
-        credentials
-    }
-
-    /// Those that no event has by chance: of at least eight bytes, from secrets and from headers with a
-    /// value of their own, from the user info of the address, from values of its query that are
-    /// credentials by their name, and its path where that is one.
-    #[must_use]
-    pub fn certain_credentials(&self, keyring: &Keyring) -> Credentials {
-        let mut credentials = self.header_credentials(keyring, None);
-        credentials.add_user(&self.url);
-        credentials.add_query(&self.url, is_credential_parameter);
-        if self.hide_path {
-            credentials.add_path(&self.url);
-        }
-        credentials.certain()
-    }
-
-    /// Those of the headers.
-    fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
-        let mut credentials = Credentials::default();
-        // Signing secrets are never sent, so no answer can echo them.
-        let Confidential { headers, auth, signing: _, templates } = self.confidential();
-        let of_templates = templates.into_iter().filter_map(|name| keyring.get(name));
-        of_templates.for_each(|value| credentials.add_header(value.expose()));
-        for header in headers {
-            let is_credential = is_credential(&header.name);
-            match &header.value {
-                Value::Secret(name) => {
-                    let value = keyring.get(name);
-                    value.into_iter().for_each(|value| credentials.add_header(value.expose()));
-                }
-                Value::Concealed(value) => credentials.add_header(value),
-                Value::Static(value) if is_credential => credentials.add_header(value),
-                Value::Path(path) if is_credential => {
-                    let sent = event.and_then(|event| header::of_event(path, event));
-                    sent.into_iter().for_each(|sent| credentials.add_header_of_event(&sent.value));
-                }
-                Value::Static(_) | Value::Path(_) | Value::Template(_) => {}
-            }
-        }
-        let of_auth = auth.and_then(|auth| auth.header(keyring).ok()?);
-        of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
-        for secret in self.unsent_secrets(keyring) {
-            credentials.add_header(secret.expose());
-        }
-        // A service that refuses a signature repeats what was signed.
-        if let Some(token) = keyring.aws().and_then(|aws| aws.session_token.as_ref()) {
-            credentials.add(token.expose().as_bytes());
-        }
-        credentials
-    }
-
-    /// What an answer may repeat although its request does not send it: the secret of a client, which is sent to the token server,
-    /// perhaps of the same operator, and tokens that were refused.
-    #[must_use]
-    pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
-        let mut unsent = keyring.refused().to_vec();
-        if let Some(TokenSource::Client(client)) = self.token_source()
-            && let Some(secret) = keyring.get(&client.client_secret)
-        {
-            unsent.push(Secret::new(client.basic(secret.expose().trim())));
-            unsent.push(Secret::new(secret.expose().trim().to_owned()));
-        }
-        unsent
-    }
-
     /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
     /// its secret stands for, although only the token server gets that.
     pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
@@ -302,7 +278,7 @@ impl Destination {
             Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
             Some(TokenSource::Aws(_)) | None => None,
         };
-        self.secrets().map(|name| (name, &*self.url)).chain(of_client)
+        self.secrets().map(|name| (name, self.receiver())).chain(of_client)
     }
 
     /// Where the token comes from that a request needs, if it needs one.
@@ -313,8 +289,9 @@ impl Destination {
 
     /// For whom requests are signed with credentials of AWS, if they are.
     #[must_use]
-    pub fn signing_scope(&self) -> Option<&SigningScope> {
-        self.auth.as_ref().and_then(Auth::signing_scope)
+    pub fn signing_scope(&self) -> Option<SignatureScope> {
+        let of_auth = || self.auth.as_ref().and_then(Auth::signing_scope).map(SignatureScope::from);
+        self.aws.as_deref().map(SignatureScope::from).or_else(of_auth)
     }
 
     /// Whether requests show who is calling at AWS: by a signature, or a token.
@@ -351,6 +328,7 @@ impl Destination {
             auth,
             signing,
             url,
+            aws,
             query,
             body,
             body_text,
@@ -376,8 +354,9 @@ impl Destination {
         let of_query = query.iter().map(|of| &of.value.secrets);
         let of_bodies =
             body.iter().map(|of| &of.secrets).chain(body_text.iter().map(|of| &of.secrets));
-        let templates =
-            of_headers.chain(of_url).chain(of_query).chain(of_bodies).flatten().collect();
+        let of_aws = aws.iter().flat_map(|aws| &aws.parameters).map(|of| &of.secrets);
+        let of_parts = of_headers.chain(of_url).chain(of_query).chain(of_bodies).chain(of_aws);
+        let templates = of_parts.flatten().collect();
         Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }
     }
 
@@ -387,10 +366,16 @@ impl Destination {
         topic_address::topic_of(&self.url)
     }
 
+    /// The address of its server: the URL, or the endpoint of the service of its AWS target.
+    #[must_use]
+    pub fn receiver(&self) -> &Url {
+        self.aws.as_ref().map_or(&*self.url, |aws| aws.endpoint())
+    }
+
     /// Who receives its requests: host and port.
     #[must_use]
     pub fn host(&self) -> String {
-        host_of(&self.url)
+        host_of(self.receiver())
     }
 
     /// The address without credentials and query, and without its path where that is one.
@@ -409,7 +394,6 @@ impl Destination {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 
     #[test]
     fn a_destination_is_shown_without_query_and_credentials() {
@@ -419,39 +403,6 @@ mod tests {
         );
         assert_eq!(destination.display(), "https://example.com/in");
         assert_eq!(destination.address(), "https://example.com/in?code=[secret]#f");
-    }
-
-    #[test]
-    fn what_a_client_shows_to_its_token_server_and_a_refused_token_are_hidden_in_answers() {
-        let client = ClientCredentials {
-            token_url: "https://login.example.com/".parse().unwrap(),
-            client_id: "acme".to_owned(),
-            client_secret: "env:CLIENT".parse().unwrap(),
-            scope: None,
-            audience: None,
-            resource: None,
-            style: Style::Basic,
-            parameters: Vec::new(),
-        };
-        let destination = Destination {
-            auth: Some(Auth::OAuth2(Box::new(client))),
-            ..Destination::new("https://example.com/".parse().unwrap(), 1)
-        };
-        let secret = |text: &str| Secret::new(text.to_owned());
-        let keyring: Keyring =
-            [("env:CLIENT".parse().unwrap(), secret("s3cret-of-acme"))].into_iter().collect();
-        let keyring = keyring.with_token(secret("first-token")).with_token(secret("second-token"));
-        // printf 'acme:s3cret-of-acme' | base64
-        for value in
-            ["first-token", "second-token", "s3cret-of-acme", "YWNtZTpzM2NyZXQtb2YtYWNtZQ=="]
-        {
-            let told = format!("you sent {value}, now");
-            for credentials in
-                [destination.credentials(&keyring, None), destination.certain_credentials(&keyring)]
-            {
-                assert_eq!(credentials.hide_in_text(told.clone()), "you sent [secret], now");
-            }
-        }
     }
 
     #[test]

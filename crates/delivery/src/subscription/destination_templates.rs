@@ -19,6 +19,7 @@ impl Destination {
             || self.template_headers().next().is_some()
             || !self.query.is_empty()
             || self.url.path.is_some()
+            || self.aws.as_ref().is_some_and(|aws| aws.parameters.is_some())
     }
 
     /// Returns true if a template makes the body.

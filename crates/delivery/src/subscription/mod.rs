@@ -6,6 +6,7 @@
 //! match; the schedule of its retries is one of [`crate::waits`]. Imports events, not deliveries.
 
 pub mod auth;
+pub mod aws;
 pub mod batch;
 mod bounds;
 pub mod catalogue;
@@ -14,6 +15,8 @@ pub mod credentials;
 pub mod dead_letter_format;
 mod dead_letter_policy;
 mod destination;
+mod destination_address;
+mod destination_credentials;
 mod destination_parts;
 mod destination_templates;
 mod destination_url;
@@ -28,6 +31,7 @@ pub mod public_key;
 pub mod secret;
 pub mod secret_policy;
 mod shown;
+mod signature_scope;
 pub mod sink;
 mod status_set;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
@@ -42,8 +46,10 @@ pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused}
 pub use concurrency::Concurrency;
 pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, sink_uri};
 pub use destination::{Destination, SLOW_AFTER_MS};
+pub use destination_address::is_arn;
 pub use destination_parts::{CloudEventsHandshake, Consent, Disable, Signing, Tls};
 pub use destination_url::DestinationUrl;
 pub use method::Method;
 pub use shown::{addressed, display, host_of, shown};
+pub use signature_scope::SignatureScope;
 pub use subscription::{DeliverySettings, ReplyTo, Subscription};

@@ -146,7 +146,7 @@ impl Subscription {
         Self {
             name,
             dialect,
-            destination,
+            destination: destination.without_parts_of_urls(),
             mapping: Arc::default(),
             filter: Filter::EVERYTHING,
             retry,

@@ -153,7 +153,10 @@ impl<P: DispatchPorts> Attempts<P> {
             Ok(request) if attempt.passage.subscription.destination.late_window_ms > 0 => {
                 Some(self.ports.http().exchange_or_late(request).await)
             }
-            Ok(request) => Some((self.exchange_or_abandon(request, attempt, of).await?, None)),
+            Ok(request) => {
+                let exchange = self.exchange_or_abandon(request, attempt, of).await?;
+                Some((request.understood(exchange), None))
+            }
             Err(problem) => Some((problem.exchange(attempt.started_ms), None)),
         }
     }

@@ -150,7 +150,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         // Before the time is granted: the look-up of secrets takes time of its own.
-        let keyring = self.credentials.keyring(&subscription.destination, of.deadline).await;
+        let keyring = self.credentials.keyring(subscription, of.deadline).await;
         let now_ms = self.now_ms();
         // After the pause: `begin` uses up the privilege of the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;

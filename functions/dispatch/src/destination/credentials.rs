@@ -50,7 +50,7 @@ impl<P: DispatchPorts> Destinations<P> {
     ) -> Option<Result<Keyring, Unsendable>> {
         let subscription = Arc::clone(&passage.subscription);
         let destination = &subscription.destination;
-        let mut work = Box::pin(self.credentials.keyring(destination, of.deadline));
+        let mut work = Box::pin(self.credentials.keyring(&subscription, of.deadline));
         let may_move = destination.slow_after_ms < destination.response_timeout_ms
             && self.slow_lane.may_move(of.queue, due.len(), self.now_ms())
             && due.iter().all(|one| fits_a_message(&one.delivery));

@@ -5,10 +5,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use delivery::subscription::aws::AwsService;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use lastmile_tests::scripted::ScriptedRequest;
 use serde_json::{Value, json};
 use sha2::Sha256;
+use tokio::sync::OnceCell;
 
 use crate::stack::{Stack, script};
 use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
@@ -73,13 +75,22 @@ fn claims(request: &ScriptedRequest) -> Option<Value> {
     serde_json::from_slice(&payload).ok()
 }
 
-/// Makes the role that destinations are called with.
-async fn make_role(stack: &Stack) {
-    let port = stack.endpoint.rsplit(':').next().expect("a port").to_owned();
-    let invoke = json!({"Effect": "Allow", "Action": "lambda:InvokeFunctionUrl", "Resource": "*"});
-    let policy = json!({"Version": "2012-10-17", "Statement": [invoke]}).to_string();
-    let made = tokio::task::spawn_blocking(move || script("role.sh", &[&port, ROLE, &policy]));
-    made.await.expect("role.sh runs");
+/// Makes the role that destinations are called with, once for all tests. It may use the AWS targets of the tests but one.
+pub(crate) async fn make_role(stack: &Stack) {
+    static MADE: OnceCell<()> = OnceCell::const_new();
+    MADE.get_or_init(|| async {
+        let port = stack.endpoint.rsplit(':').next().expect("a port").to_owned();
+        let invoke =
+            json!({"Effect": "Allow", "Action": "lambda:InvokeFunctionUrl", "Resource": "*"});
+        let actions = AwsService::ALL.map(AwsService::iam_action);
+        let resources = ["*target*", "function:target", "stateMachine:target"];
+        let resources = resources.map(|of| format!("arn:aws:*:us-east-1:000000000000:{of}"));
+        let deliver = json!({"Effect": "Allow", "Action": actions, "Resource": resources});
+        let policy = json!({"Version": "2012-10-17", "Statement": [invoke, deliver]}).to_string();
+        let made = tokio::task::spawn_blocking(move || script("role.sh", &[&port, ROLE, &policy]));
+        made.await.expect("role.sh runs");
+    })
+    .await;
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! list of three.
 
 mod access;
+mod aws_targets;
 mod buckets;
 mod functions;
 mod http_api;

@@ -26,6 +26,8 @@ use delivery::subscription::catalogue::Catalogue;
 use dialects::{Finding, Reading, Severity};
 use serde::Serialize;
 
+use self::summary::Rules;
+use crate::aws_targets::TargetRules;
 use crate::files::{Files, have_errors};
 use crate::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
 use crate::output::{note, out, out_json};
@@ -33,6 +35,11 @@ use crate::stack::Stack;
 use crate::topics::{self, Deployed, Wanted};
 use crate::writable::Problem;
 use crate::{missing_destinations, store, text};
+#[cfg(feature = "aws")]
+use {
+    crate::advice::chain, crate::stack::aws, crate::target_permissions::simulated,
+    adapters::aws_ports::with_limits,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("given").args(["files", "more_files"]).multiple(true)))]
@@ -113,13 +120,17 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         let findings = with_lints(&reading, files.names(), now_ms, stack.as_ref())?;
         (reading, findings, stack, None)
     };
-    if stack.is_some() {
+    if let Some(stack) = &stack {
         findings.extend(federation(&reading.catalogue).await);
+        findings.extend(target_permissions(stack, &reading.catalogue).await);
     }
     let subscriptions = reading.catalogue.subscriptions().count();
     let summary = match arguments.output {
         Output::Text => {
-            let rules = AddressRules::of(stack.as_ref())?;
+            let rules = Rules {
+                addresses: AddressRules::of(stack.as_ref())?,
+                targets: TargetRules::of(stack.as_ref())?,
+            };
             summary::table(&reading, &rules, now_ms)
         }
         Output::Json => String::new(),
@@ -145,6 +156,30 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     let name = &subscription.name;
     let message = format!("{name} shows a token of AWS; asked for with your credentials: {why}");
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
+}
+
+/// Asks IAM, with the credentials of whoever runs the command, about the role of the stack and its AWS targets.
+#[cfg(feature = "aws")]
+async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
+    let client = aws_sdk_iam::Client::new(&with_limits(aws().await));
+    match simulated(&client, stack, catalogue).await {
+        Ok(found) => {
+            let refused = found.refused.into_iter();
+            refused.map(|(name, problem)| problem.in_file(name.to_string(), "aws")).collect()
+        }
+        Err(why) => {
+            let why = chain(&why);
+            let message =
+                format!("whether InvokeRoleArn may use AWS targets was not checked: {why}");
+            vec![Problem::warning(message).in_file(stack.name.clone(), "aws")]
+        }
+    }
+}
+
+/// Nothing: this build has no client for IAM, and describes no stack.
+#[cfg(not(feature = "aws"))]
+async fn target_permissions(_: &Stack, _: &Catalogue) -> Vec<Finding> {
+    Vec::new()
 }
 
 /// All findings about the subscriptions of a deployment, in the order of their names; those about its settings are last.

@@ -12,6 +12,7 @@ use delivery::subscription::name::TopicName;
 use dialects::{LeftOut, Reading, is_stock_knative};
 
 use crate::attempts::{Attempts, Tries};
+use crate::aws_targets::TargetRules;
 use crate::lints::AddressRules;
 use crate::text;
 
@@ -19,8 +20,27 @@ const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
 /// The most rows of the table: more than anybody reads, and fewer than a deployment may have.
 const ROWS_MAX: usize = 10_000;
 
+/// The rules of the deployment about destinations.
+pub(super) struct Rules {
+    pub(super) addresses: AddressRules,
+    pub(super) targets: Option<TargetRules>,
+}
+
+impl Rules {
+    /// The condition under which a subscription is tried; `None` if the deployment is known to allow it.
+    fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
+        let destination = &subscription.destination;
+        if destination.aws.is_some() {
+            let is_listed = |rules: &TargetRules| rules.problem(subscription).is_none();
+            return (!self.targets.as_ref().is_some_and(is_listed))
+                .then_some(", if the deployment lists this target");
+        }
+        self.addresses.refuse(&destination.url).then_some(", if the deployment allows this address")
+    }
+}
+
 /// The table, empty if there is no subscription.
-pub(super) fn table(reading: &Reading, rules: &AddressRules, now_ms: u64) -> String {
+pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
     let Reading { catalogue, left_out, .. } = reading;
     let count = catalogue.subscriptions().count() + left_out.len();
     if count == 0 {
@@ -96,7 +116,7 @@ fn tried<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,
     reading: &Reading,
-    rules: &AddressRules,
+    rules: &Rules,
 ) -> String {
     let Tries { attempts, last_at_ms } = attempts.of(subscription);
     let mut tried = text::counted(attempts as u64, "attempt");
@@ -106,9 +126,7 @@ fn tried<'a>(
     if reading.origins.get(&subscription.name).is_some_and(is_stock_knative) {
         tried.push_str(", by the defaults of stock Knative");
     }
-    if rules.refuse(&subscription.destination.url) {
-        tried.push_str(", if the deployment allows this address");
-    }
+    tried.push_str(rules.condition(subscription).unwrap_or_default());
     tried
 }
 
@@ -187,7 +205,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
     #[test]
     fn the_table_shows_whether_where_and_how_often_each_subscription_is_tried() {
         let reading = read(&[Source { name: "f", text: SUBSCRIPTIONS }]);
-        let rules = AddressRules::of(None).unwrap();
+        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
         let table = table(&reading, &rules, 0);
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -240,7 +258,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
 
     #[test]
     fn without_subscriptions_there_is_no_table() {
-        let rules = AddressRules::of(None).unwrap();
+        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
         assert_eq!(table(&read(&[]), &rules, 0), "");
     }
 }

@@ -18,6 +18,7 @@ mod permissions;
 mod queues;
 mod secrets;
 mod subscriptions;
+mod targets;
 mod test_event;
 
 use std::process::ExitCode;
@@ -110,6 +111,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     items.extend(mappings::examine(&aws, stack, &queues).await);
     items.extend(permissions::examine(&aws, stack, &functions, &queues).await);
     items.extend(of_subscriptions);
+    items.extend(targets::examine(&aws, stack, catalogue.as_ref()).await);
     items.extend(secrets::examine(&aws, stack, &functions, catalogue.as_ref()).await);
     items.push(destinations::examine(&stack.name).await);
     Ok((Report { items }, catalogue))

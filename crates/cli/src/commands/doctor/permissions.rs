@@ -1,23 +1,18 @@
 //! What the roles of the functions may do, asked of IAM by simulation: each action that a function of this version needs, on
 //! the resource that it needs it for.
 //!
-//! The needs are those of the template, which a test compares. IAM evaluates policies of the role, its boundary and those of the
-//! organization, not of queues, buckets and keys.
+//! The needs are those of the template, which a test compares.
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::Client;
-use aws_sdk_iam::types::PolicyEvaluationDecisionType;
 use futures::stream::{self, StreamExt as _};
 
-use super::failed;
 use super::functions::Function;
 use super::item::Item;
 use super::queues::Queue;
 use crate::queues::{DEADLETTER, DISPATCH, LAST_RESORT};
+use crate::simulated_policy::{AT_ONCE, refused};
 use crate::stack::Stack;
-
-/// Simulations at once: IAM allows few calls a second.
-const AT_ONCE: usize = 4;
 
 const TAKE: [&str; 4] = [
     "sqs:ReceiveMessage",
@@ -56,13 +51,17 @@ pub(super) async fn examine(
         if needs.is_empty() {
             continue;
         }
-        let asked = stream::iter(&needs).map(|need| refused(&client, role, need));
+        let asked =
+            stream::iter(&needs).map(|need| refused(&client, role, &need.actions, &need.arn));
         let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
         let mut missing = Vec::new();
         for (need, answer) in needs.iter().zip(answers) {
             match answer {
-                Ok(actions) if actions.is_empty() => {}
-                Ok(actions) => missing.push(format!("{} on {}", actions.join(", "), need.arn)),
+                Ok(refused) if refused.is_empty() => {}
+                Ok(refused) => {
+                    let actions: Vec<_> = refused.into_iter().map(|of| of.action).collect();
+                    missing.push(format!("{} on {}", actions.join(", "), need.arn));
+                }
                 Err(why) => {
                     // The others would say the same.
                     items.push(Item::not_checked(&item, &why));
@@ -80,17 +79,6 @@ pub(super) async fn examine(
         });
     }
     items
-}
-
-/// Which of these actions the role may not do.
-async fn refused(client: &Client, role: &str, need: &Need) -> anyhow::Result<Vec<String>> {
-    let simulate = client.simulate_principal_policy().policy_source_arn(role);
-    let actions = need.actions.iter().map(ToString::to_string).collect();
-    let simulate = simulate.set_action_names(Some(actions)).resource_arns(&need.arn);
-    let answer = failed(simulate.send().await, || "IAM simulates no policy".to_owned())?;
-    let results = answer.evaluation_results.unwrap_or_default().into_iter();
-    let refused = results.filter(|it| it.eval_decision != PolicyEvaluationDecisionType::Allowed);
-    Ok(refused.map(|it| it.eval_action_name).collect())
 }
 
 /// What a function needs of the stack, as far as its outputs are there.

@@ -16,10 +16,10 @@ use secretsmanager::error::ProvideErrorMetadata as _;
 use super::failed;
 use super::functions::Function;
 use super::item::Item;
-use crate::arn::covers;
 use crate::queues::DISPATCH;
 use crate::stack::Stack;
 use crate::text;
+use delivery::subscription::aws::covers;
 
 /// Lookups at once.
 const AT_ONCE: usize = 4;

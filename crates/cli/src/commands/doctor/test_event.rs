@@ -182,7 +182,20 @@ fn said(letter: &StoredDeadLetter) -> Said {
     let answered = text::outcome(outcome.or(Some(reason)), status);
     let at = destination.map(|to| format!(" at {to}")).unwrap_or_default();
     let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
-    Said { what: format!("{answered}{at}{detail}"), help: advice(outcome, status) }
+    let is_target = destination.is_some_and(|to| to.starts_with("arn:"));
+    let help = if is_target { target_advice } else { advice };
+    Said { what: format!("{answered}{at}{detail}"), help: help(outcome, status) }
+}
+
+/// The advice about an AWS target.
+fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
+    match (outcome, status) {
+        (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
+        (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
+        (Some("Blocked"), None) => "docs/aws-targets.md says which targets are allowed",
+        (_, Some(_)) => "docs/aws-targets.md says what each status means",
+        (Some(_) | None, None) => "the function cannot call the service: the reason says why",
+    }
 }
 
 fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
@@ -207,5 +220,30 @@ fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
             "the function cannot reach it: look at the address, its firewall, and the network of the function"
         }
         (Some(_) | None, None) => "no request was made: the reason says what is missing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_at_an_aws_target_has_advice_about_its_role_and_its_arn_and_none_about_addresses() {
+        let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
+        let help = |destination: &str, properties: &str| {
+            let blob = format!(r#"{{"event":{{}},"deadletterProperties":{{{properties}}}}}"#);
+            let letter =
+                delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
+            said(&StoredDeadLetter { destination: Some(destination.to_owned()), ..letter }).help
+        };
+        let queue = "arn:aws:sqs:eu-west-1:123456789012:q";
+        let blocked = r#""deadletterreasoncode":"UndeliverableDueToBlockedAddress","lastdeliveryoutcome":"Blocked""#;
+        assert!(help(queue, blocked).contains("docs/aws-targets.md"));
+        assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
+        for (status, part) in
+            [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/aws-targets.md")]
+        {
+            assert!(target_advice(None, Some(status)).contains(part), "{status}");
+        }
     }
 }

@@ -38,8 +38,10 @@ impl CurlCommand {
         let mut variables = BTreeMap::new();
         let method = request.method.as_str();
         let shown_url = subscription.destination.display();
-        let url = if shown_url == request.url.as_str() {
-            quoted(&shown_url)
+        // The address of a service of AWS has no credential.
+        let is_whole = subscription.destination.aws.is_some() || shown_url == request.url.as_str();
+        let url = if is_whole {
+            quoted(request.url.as_str())
         } else {
             let what = format!("the whole address of the destination, {shown_url}");
             variable("URL", what, &mut variables)
@@ -113,12 +115,12 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
         variables.insert(name.to_owned(), what.to_owned());
     }
     let scope = &signer.scope;
-    let (service, region) = (scope.service.as_str(), &scope.region);
+    let (service, region) = (scope.service, &scope.region);
     let scheme = option("aws-sigv4", &quoted(&format!("aws:amz:{region}:{service}")));
     let user = option("user", "\"${AWS_ACCESS_KEY_ID:?}:${AWS_SECRET_ACCESS_KEY:?}\"");
     let token = "${AWS_SESSION_TOKEN:+--header} ${AWS_SESSION_TOKEN:+\"x-amz-security-token: $AWS_SESSION_TOKEN\"}";
     let body = "'x-amz-content-sha256: UNSIGNED-PAYLOAD'";
-    let body = if scope.service.signs_body() { String::new() } else { option("header", body) };
+    let body = if scope.signs_body { String::new() } else { option("header", body) };
     format!("{scheme}{user} \\\n  {token}{body}")
 }
 

@@ -30,22 +30,25 @@ use delivery::machine::step::{Arrival, arrive, group};
 use delivery::ports::Clock as _;
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
+use delivery::subscription::aws::AwsService;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::topic_settings::TopicSettings;
-use dialects::Severity;
+use dialects::{Finding, Reading, Severity};
 
 use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::named;
 use super::publish::{documents, text_of};
 use super::sample;
+use crate::aws_targets::TargetRules;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::event_report::elements;
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
+use crate::locations::Locations;
 use crate::output::{note, out};
 use crate::text;
 use crate::unset_secrets::unset_secrets;
@@ -79,11 +82,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let catalogue = &reading.catalogue;
     let subscription = named(catalogue, &arguments.name)?;
-    let unset = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
+    let mut problems = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
         std::env::var(name).ok()
     });
-    if !unset.is_empty() {
-        print_findings(&unset);
+    if !arguments.print {
+        problems.extend(refused_target(&reading, &subscription)?);
+    }
+    if !problems.is_empty() {
+        print_findings(&problems);
         note("nothing was sent");
         return Ok(ExitCode::FAILURE);
     }
@@ -105,6 +111,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let report = Report::of(catalogue, &subscription, deliveries, &made);
     out(&report.text)?;
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// An error if `AWS_TARGETS` does not list the AWS target of a subscription.
+fn refused_target(
+    reading: &Reading,
+    subscription: &Subscription,
+) -> anyhow::Result<Option<Finding>> {
+    let problem = TargetRules::here()?.problem(subscription);
+    let at = Locations { reading, first: "" };
+    Ok(problem.map(|problem| at.finding(subscription, "aws", problem)))
 }
 
 /// The deliveries of the request: those of an event, or of several that the subscription puts into one.
@@ -305,6 +321,12 @@ impl<'a> Attempt<'a> {
                 if command.hides_secrets {
                     note(
                         "the body contains [secret] instead of a secret. Replace it before you run the command",
+                    );
+                }
+                let target = destination.aws.as_ref().map(|target| target.arn.service());
+                if target == Some(AwsService::Lambda) {
+                    note(
+                        "old versions of curl, such as 7.88, sign an ARN in a path in another way than AWS does: use a recent one",
                     );
                 }
                 for (variable, what) in &command.variables {

@@ -18,6 +18,8 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use maud::{Markup, html};
 
 use super::event::{body_of, headers};
+use crate::advice::chain;
+use crate::aws_targets::TargetRules;
 use crate::console::shell::markup::{line, word};
 use crate::environment::Allowed;
 use crate::event_report::{
@@ -90,6 +92,10 @@ async fn request(
     from_here: &FromHere,
 ) -> Result<ShownExchange, String> {
     let destination = &subscription.destination;
+    let rules = TargetRules::here().map_err(|problem| chain(&problem))?;
+    if let Some(problem) = rules.problem(subscription) {
+        return Err(problem.to_string());
+    }
     let keyring = from_here.keyring_without_token(destination).await;
     let keyring = keyring.map_err(|problem| problem.to_string())?;
     let timeout_ms = destination.response_timeout_ms;

@@ -168,6 +168,10 @@ pub enum Unsendable {
     /// retried.
     #[error("{0}")]
     Unready(String),
+    /// The deployment does not allow the destination: the delivery ends as
+    /// `UndeliverableDueToBlockedAddress`.
+    #[error("{0}")]
+    Blocked(String),
 }
 
 impl Unsendable {
@@ -177,6 +181,7 @@ impl Unsendable {
         let result = match self {
             Self::Impossible(_) => TransportResult::Unsendable,
             Self::Unready(_) => TransportResult::Aborted,
+            Self::Blocked(_) => TransportResult::Blocked,
         };
         Exchange::new(result, now_ms, 0).with_detail(self)
     }

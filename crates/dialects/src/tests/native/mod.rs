@@ -46,6 +46,7 @@ fn with_spec(spec: &str) -> Arc<Subscription> {
 }
 
 mod auth;
+mod aws;
 mod batches;
 mod origins;
 mod publishers;

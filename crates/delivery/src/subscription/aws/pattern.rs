@@ -1,17 +1,18 @@
-//! Which resources an ARN with wildcards matches, by the rules of IAM policies.
+//! Matches resources with an ARN that has wildcards, by the rules of IAM policies.
 //!
 //! Separate because it is pure and must be exact: a false alarm makes people add permissions, and a
 //! missed one shows up as a dead letter in the wrong container.
 //!
 //! Does not support policy variables: an ARN in a stack parameter has none.
 
-/// Whether the pattern covers every resource that consists of the given texts with anything between
+/// Returns true if the pattern covers every resource that consists of the given texts with anything between
 /// them; a single text is one resource.
 ///
 /// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between
 /// two colons), unless it ends it.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
-pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
+#[must_use]
+pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
     // By number of units: whether the pattern read so far can cover that many first units of the

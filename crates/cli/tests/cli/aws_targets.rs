@@ -1,0 +1,253 @@
+//! Subscriptions that deliver to a service of AWS: what a stack allows, what its role may do, and what this machine sends.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::Receiver;
+
+use crate::check_stack::{cloud_formation, described, empty_bucket, run_beside};
+use crate::programs::{
+    Running, deciding_receiver, findings, lastmile, printed, run as run_in, word,
+};
+use crate::sigv4::{Peer, SECRET, TOKEN, assert_hidden, of_person};
+
+const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:shop-orders";
+const ROLE: &str = "arn:aws:iam::123456789012:role/invoke";
+
+fn target(arn: &str, action: &str) -> String {
+    format!("destination: {{aws: {{arn: '{arn}', action: {action}}}}}")
+}
+
+fn to_queue(arn: &str) -> String {
+    target(arn, "SendMessage")
+}
+
+/// An IAM that decides this about every action.
+fn iam(decision: &'static str) -> (String, Receiver<String>) {
+    deciding_receiver(move |_| {
+        let body = format!(
+            "<SimulatePrincipalPolicyResponse><SimulatePrincipalPolicyResult><EvaluationResults><member>\
+             <EvalActionName>sqs:SendMessage</EvalActionName><EvalDecision>{decision}</EvalDecision></member>\
+             </EvaluationResults></SimulatePrincipalPolicyResult></SimulatePrincipalPolicyResponse>"
+        );
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    })
+}
+
+/// Runs the command line with a stack that has this role and lists these targets.
+fn run(spec: &str, targets: &str, iam: &str, arguments: &[&str]) -> (String, Option<i32>) {
+    let parameters = [("InvokeRoleArn", ROLE), ("AwsTargets", targets)];
+    let stack = cloud_formation("200 OK", described(&parameters));
+    let services =
+        [("CLOUDFORMATION", &*stack), ("STS", &stack), ("S3", &empty_bucket()), ("IAM", iam)];
+    run_beside(spec, &services, arguments)
+}
+
+const CHECK: [&str; 4] = ["check", "s.yaml", "--stack", "live"];
+
+#[test]
+fn check_and_apply_refuse_a_target_that_is_unlisted_foreign_or_of_the_stack_itself() {
+    let (iam, _asked) = iam("allowed");
+    let own = "arn:aws:sqs:eu-west-1:123456789012:live-Retry";
+    let foreign = "arn:aws:sqs:eu-west-1:999999999999:shop-orders";
+    for (arn, targets, told) in [
+        (
+            QUEUE,
+            "",
+            "which AwsTargets of the stack live does not list for the namespace shop; add shop=",
+        ),
+        (QUEUE, "bank=arn:aws:sqs:*:*:*", "does not list for the namespace shop; add shop="),
+        (
+            foreign,
+            "shop=arn:aws:sqs:eu-west-1:123456789012:shop-*",
+            "does not list for the namespace shop",
+        ),
+        (
+            own,
+            "*=arn:aws:sqs:*:*:*",
+            "which belongs to the deployment itself; name a resource that is no part",
+        ),
+    ] {
+        let begins = format!("s.yaml:4:27: error: aws: shop/orders/billing delivers to {arn}, ");
+        let is_told = |printed: &str| printed.contains(&begins) && printed.contains(told);
+        let (printed, code) = run(&to_queue(arn), targets, &iam, &CHECK);
+        assert!(code == Some(1) && is_told(&printed), "{printed}");
+        let apply = ["apply", "-f", "s.yaml", "--stack", "live", "--yes"];
+        let (printed, code) = run(&to_queue(arn), targets, &iam, &apply);
+        assert!(code == Some(1) && is_told(&printed), "{printed}");
+    }
+    let (printed, code) = run(&to_queue(QUEUE), "arn:aws:sqs", &iam, &CHECK);
+    let invalid = printed.contains("the stack live has an invalid AwsTargets");
+    assert!(code == Some(1) && invalid, "{printed}");
+}
+
+#[test]
+fn check_tells_whether_the_role_may_use_a_target() {
+    let needs = format!("shop/orders/billing needs sqs:SendMessage on {QUEUE}, and");
+    for (decision, told, expected) in [
+        ("allowed", "", Some(0)),
+        ("implicitDeny", "no policy of the role InvokeRoleArn allows it", Some(0)),
+        ("explicitDeny", "a policy denies it to the role InvokeRoleArn", Some(1)),
+    ] {
+        let (iam, asked) = iam(decision);
+        let (printed, code) = run(&to_queue(QUEUE), "shop=arn:aws:sqs:*:*:shop-*", &iam, &CHECK);
+        assert_eq!(code, expected, "{printed}");
+        if told.is_empty() {
+            assert_eq!(findings(&printed), "");
+        } else {
+            assert!(printed.contains(&format!("aws: {needs} {told}")), "{printed}");
+        }
+        let request = asked.try_recv().expect("IAM was asked");
+        for part in ["role%2Finvoke", "sqs%3ASendMessage", "shop-orders"] {
+            assert!(request.contains(part), "{part} in {request}");
+        }
+    }
+    let (printed, code) =
+        run(&to_queue(QUEUE), "shop=arn:aws:sqs:*:*:shop-*", "http://127.0.0.1:1/", &CHECK);
+    let told =
+        "whether InvokeRoleArn may use AWS targets was not checked: IAM simulates no policy: ";
+    assert!(code == Some(0) && printed.contains(told), "{printed}");
+}
+
+#[test]
+fn the_table_of_check_tells_a_target_and_whether_the_deployment_lists_it() {
+    let (iam, _asked) = iam("allowed");
+    let (printed, _) = run(&to_queue(QUEUE), "*=arn:aws:sqs:*:*:*", &iam, &CHECK);
+    assert!(printed.contains(QUEUE) && !printed.contains("if the deployment"), "{printed}");
+    let (printed, code) = run(&to_queue(QUEUE), "", &iam, &["check", "s.yaml"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains(", if the deployment lists this target"), "{printed}");
+}
+
+const EVENT: &str =
+    r#"{"specversion":"1.0","id":"1","source":"/s","type":"order.created","subject":"us/1"}"#;
+
+/// A folder with an event, and a subscription for each of three services.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let one = |(name, arn, action, parameters): (&str, &str, &str, &str)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+             spec: {{destination: {{aws: {{arn: 'arn:aws:{arn}', action: {action}, parameters: {{{parameters}}}}}}}}}\n"
+        )
+    };
+    let documents = [
+        (
+            "sqs",
+            "sqs:eu-west-1:123456789012:shop.fifo",
+            "SendMessage",
+            "MessageGroupId: '{{ event.subject }}'",
+        ),
+        ("sns", "sns:eu-west-1:123456789012:shop", "Publish", "Subject: '{{ event.type }}'"),
+        ("lambda", "lambda:eu-west-1:123456789012:function:shop", "Invoke", "Qualifier: live"),
+    ];
+    std::fs::write(folder.path().join("subscriptions.yaml"), documents.map(one).join("---\n"))
+        .expect("a file");
+    std::fs::write(folder.path().join("event.json"), EVENT).expect("a file");
+    folder
+}
+
+/// A program whose requests to targets go to this endpoint, and that lists these targets.
+fn program(folder: &Path, peer: &Peer, targets: &str, arguments: &[&str]) -> Command {
+    let mut command = lastmile(folder, arguments);
+    of_person(&mut command)
+        .env("AWS_ENDPOINT_URL", format!("http://{}", peer.address))
+        .env("AWS_TARGETS", targets);
+    command
+}
+
+#[test]
+fn what_try_sends_to_a_service_and_the_command_that_it_prints_are_signed() {
+    let Some(peer) = Peer::start() else { return };
+    let folder = folder();
+    for service in ["sqs", "sns", "lambda"] {
+        let name = format!("shop/orders/{service}");
+        let arguments = ["try", "-f", "subscriptions.yaml", &name, "--event", "event.json"];
+        let tried = program(
+            folder.path(),
+            &peer,
+            "shop=arn:aws:*:*:*:shop*,shop=arn:aws:lambda:*:*:function:shop",
+            &arguments,
+        );
+        let (printed, code) = printed(&{ tried }.output().expect("the program runs"));
+        assert!(code == Some(0) && printed.contains("authorization: [secret]"), "{printed}");
+        assert!([SECRET, TOKEN].iter().all(|of| !printed.contains(of)), "{printed}");
+        assert_eq!(peer.seen()["taken"][service], 1, "{printed}{}", peer.seen());
+        let arguments = [&arguments[..], &["--print"]].concat();
+        let output = program(folder.path(), &peer, "", &arguments).output().expect("it runs");
+        let warned = String::from_utf8_lossy(&output.stderr).contains("old versions of curl");
+        assert_eq!(warned, service == "lambda", "{output:?}");
+        if warned {
+            continue;
+        }
+        let command = String::from_utf8(output.stdout).expect("a text");
+        let host = format!("https://{service}.eu-west-1.amazonaws.com/");
+        assert!(command.contains(&host), "{command}");
+        let command = command.replacen(&host, &format!("http://{}/", peer.address), 1);
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &format!("{} --fail", command.trim_end())]);
+        let ended = of_person(shell).output().expect("a shell");
+        assert!(ended.status.success(), "{command}: {ended:?}: {}", peer.seen());
+        assert_eq!(peer.seen()["taken"][service], 2, "{command}");
+    }
+}
+
+#[test]
+fn try_sends_nothing_to_a_target_that_the_variable_does_not_list() {
+    let Some(peer) = Peer::start() else { return };
+    let folder = folder();
+    let tried = ["try", "-f", "subscriptions.yaml", "shop/orders/sqs", "--sample"];
+    for targets in ["", "bank=arn:aws:sqs:*:*:*", "shop=arn:aws:sqs:us-east-1:*:*"] {
+        let output = program(folder.path(), &peer, targets, &tried).output();
+        let (printed, code) = printed(&output.expect("the program runs"));
+        let told = "which AWS_TARGETS does not list for the namespace shop; add shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo \
+                    to the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials";
+        assert!(code == Some(1) && printed.contains(told), "{printed}");
+        assert!(printed.contains("nothing was sent"), "{printed}");
+    }
+    let seen = peer.seen();
+    assert_eq!((&seen["refused"], &seen["taken"]), (&0.into(), &serde_json::json!({})));
+}
+
+#[test]
+fn dev_delivers_to_the_targets_that_are_listed_and_says_how_to_list_the_others() {
+    let Some(peer) = Peer::start() else { return };
+    let folder = folder();
+    let dev = ["dev", "--port", "0", "--aws-port", "0", "--no-console"];
+    let listed = "shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo,shop=arn:aws:sns:*:*:shop";
+    let mut running = Running::start(program(folder.path(), &peer, listed, &dev));
+    let warned = running.line_with("shop/orders/lambda delivers to");
+    for part in ["subscriptions.yaml:", "warning: aws: ", "add shop=arn:aws:lambda:eu-west-1"] {
+        assert!(warned.contains(part), "{part} in {warned}");
+    }
+    let ready = running.line_with("ready:").replace("queue ", "queue=");
+    let queue = word(&ready, "queue=");
+    let queue = queue.trim_start_matches("queue=");
+    let publish = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
+    assert_eq!(run_in(folder.path(), &publish).1, Some(0));
+    running.wait_for_lines(" 200 OK", 2);
+    running.wait_for_lines("AWS_TARGETS does not list arn:aws:lambda", 1);
+    assert_eq!(peer.seen()["taken"], serde_json::json!({"sns": 1, "sqs": 1}));
+    running.signal("INT");
+    running.code();
+    assert_hidden(&running, folder.path(), &[SECRET, TOKEN, "Signature="]);
+}
+
+#[test]
+fn explain_shows_the_request_to_a_service() {
+    let folder = folder();
+    let arguments = ["explain", "-f", "subscriptions.yaml", "--event", "event.json"];
+    let (printed, code) = run_in(folder.path(), &arguments);
+    assert_eq!(code, Some(0), "{printed}");
+    for line in [
+        "    POST https://sqs.eu-west-1.amazonaws.com/\n    content-type: application/x-amz-json-1.0\n",
+        "    x-amz-target: AmazonSQS.SendMessage\n",
+        "    authorization: [secret]\n",
+        "\"MessageGroupId\":\"us/1\"",
+        "\"QueueUrl\":\"https://sqs.eu-west-1.amazonaws.com/123456789012/shop.fifo\"",
+        "Action=Publish&Version=2010-03-31&Message=%7B%22specversion",
+        "function%3Ashop/invocations?Qualifier=live\n",
+    ] {
+        assert!(printed.contains(line), "{line} in {printed}");
+    }
+}

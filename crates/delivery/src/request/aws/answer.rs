@@ -1,0 +1,129 @@
+//! Gives the answer of a service the status that it counts as.
+//!
+//! Separate because services report failures in ways of their own: throttling with status 400, a refused event in an answer with
+//! status 200, a failed function in a header. The retry policy of the subscription decides by statuses, so the answer gets the
+//! status that an HTTP endpoint would have sent. The body stays as it was received.
+
+use serde_json::Value as Json;
+
+use super::errors::{AwsFailure, failure_of};
+use crate::delivery::outcome::{Content, Exchange, TransportResult};
+use crate::request::{Needs, Request};
+use crate::subscription::aws::AwsService;
+
+/// The longest error code that is quoted.
+const CODE_MAX_BYTES: usize = 80;
+/// The header of a function that failed.
+const FUNCTION_ERROR: &str = "x-amz-function-error";
+/// The header with the code of an error.
+const ERROR_TYPE: &str = "x-amzn-errortype";
+
+impl Request {
+    /// The exchange as an HTTP endpoint would have answered, if the request went to an AWS target; any other one is unchanged.
+    #[must_use]
+    pub fn understood(&self, exchange: Exchange) -> Exchange {
+        match self.needs {
+            Needs::Service(service) => understood(service, exchange),
+            Needs::Status | Needs::Body | Needs::Reply => exchange,
+        }
+    }
+}
+
+fn understood(service: AwsService, exchange: Exchange) -> Exchange {
+    let Some((status, body)) = exchange.answer() else { return exchange };
+    let headers = exchange.content.as_ref().map_or(&[][..], |content: &Content| &content.headers);
+    let is_success = (200..300).contains(&status);
+    let failure = match is_success {
+        true => failure_in_success(service, headers, body),
+        false => error_code(headers, body).map(|code| (failure_of(&code), code)),
+    };
+    let Some((failure, code)) = failure else { return exchange };
+    let Some(failure) = failure else {
+        // An unknown code: the status decides, unless that was a success.
+        return if is_success { counted(exchange, 500, &code, status) } else { exchange };
+    };
+    match failure.status() {
+        Some(counted_as) => counted(exchange, counted_as, &code, status),
+        None => Exchange {
+            unread_status: Some(status),
+            ..Exchange::new(TransportResult::Aborted, exchange.started_ms, exchange.duration_ms)
+        }
+        .with_detail(format_args!("the credentials were refused: {code}")),
+    }
+}
+
+/// The exchange with another status; the detail keeps what the service sent.
+fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Exchange {
+    if counted_as == sent {
+        return exchange;
+    }
+    if let TransportResult::Answered { status, .. } = &mut exchange.result {
+        *status = counted_as;
+    }
+    exchange.with_detail(format_args!("{code}, sent with status {sent}"))
+}
+
+/// The failure that an answer with a status of success reports.
+fn failure_in_success(
+    service: AwsService,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Option<(Option<AwsFailure>, String)> {
+    match service {
+        AwsService::Lambda => header(headers, FUNCTION_ERROR).map(|kind| {
+            (Some(AwsFailure::Function), format!("the function failed ({})", code_of(kind)))
+        }),
+        AwsService::EventBridge => {
+            let unread =
+                || (Some(AwsFailure::Unavailable), "an answer without FailedEntryCount".to_owned());
+            let Ok(answer) = serde_json::from_slice::<Json>(body) else { return Some(unread()) };
+            match answer["FailedEntryCount"].as_u64() {
+                Some(0) => None,
+                None => Some(unread()),
+                Some(_) => {
+                    let code =
+                        code_of(answer["Entries"][0]["ErrorCode"].as_str().unwrap_or_default());
+                    Some((failure_of(&code), code))
+                }
+            }
+        }
+        AwsService::Sqs
+        | AwsService::Sns
+        | AwsService::StepFunctions
+        | AwsService::Kinesis
+        | AwsService::Firehose => None,
+    }
+}
+
+/// The code of an error: in a header, in JSON, or in XML.
+fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
+    let of_header = header(headers, ERROR_TYPE).map(code_of);
+    let of_json = || {
+        let answer: Json = serde_json::from_slice(body).ok()?;
+        ["__type", "code", "Code"]
+            .into_iter()
+            .find_map(|name| Some(code_of(answer[name].as_str()?)))
+    };
+    let of_xml = || {
+        let text = std::str::from_utf8(body).ok()?;
+        let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
+        Some(code_of(code))
+    };
+    of_header.or_else(of_json).or_else(of_xml).filter(|code| !code.is_empty())
+}
+
+/// A code without the name space before it and the address after it: `com.amazonaws.sqs#QueueDoesNotExist`,
+/// `AWS.SimpleQueueService.NonExistentQueue`, `ResourceNotFoundException:http://…`.
+fn code_of(text: &str) -> String {
+    let code = text.rsplit('#').next().unwrap_or_default();
+    let code = code.split([':', ';']).next().unwrap_or_default();
+    let code = code.rsplit('.').next().unwrap_or_default().trim();
+    let is_of_code =
+        |character: &char| character.is_ascii_alphanumeric() || "-_".contains(*character);
+    code.chars().take_while(is_of_code).take(CODE_MAX_BYTES).collect()
+}
+
+fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+    let found = headers.iter().find(|(of, _)| of.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
+}

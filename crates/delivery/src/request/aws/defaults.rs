@@ -1,0 +1,92 @@
+//! The parameters that a service requires and a subscription may leave out. They are made of the event.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::{Map, Value as Json};
+use uuid::Uuid;
+
+use crate::delivery::Delivery;
+use crate::delivery::outcome::Unsendable;
+use crate::subscription::aws::{AwsService, AwsTarget, seconds};
+use crate::time::moment;
+
+/// The longest group of messages.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+const GROUP_MAX_BYTES: usize = 128;
+/// The longest key of a record.
+/// <https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html>
+const KEY_MAX_CHARS: usize = 256;
+/// Everything that a group may not have, besides other than ASCII.
+const NO_GROUP: &AsciiSet = &CONTROLS.add(b' ');
+
+/// Adds the required parameters that are not stated.
+///
+/// # Errors
+/// [`Unsendable::Impossible`] when the event lacks what a required parameter is made of.
+pub(super) fn add(
+    parameters: &mut Map<String, Json>,
+    target: &AwsTarget,
+    delivery: &Delivery,
+    event: impl Fn() -> Result<Json, Unsendable>,
+) -> Result<(), Unsendable> {
+    let id = || Json::from(delivery.id.to_string());
+    match target.arn.service() {
+        AwsService::Sqs | AwsService::Sns if target.arn.is_fifo() => {
+            // Every attempt has this id, so the service drops a repetition.
+            parameters.entry("MessageDeduplicationId").or_insert_with(id);
+            if !parameters.contains_key("MessageGroupId") {
+                parameters
+                    .insert("MessageGroupId".to_owned(), group(&key(&event()?, delivery)).into());
+            }
+        }
+        AwsService::EventBridge => {
+            let event = event()?;
+            for (name, attribute) in [("DetailType", "type"), ("Source", "source")] {
+                if parameters.contains_key(name) {
+                    continue;
+                }
+                let stated = event[attribute].as_str().ok_or_else(|| {
+                    let why = format!("the event has no {attribute}, which is the default of {name}: state destination.aws.parameters.{name}");
+                    Unsendable::Impossible(why)
+                })?;
+                parameters.insert(name.to_owned(), stated.into());
+            }
+            if let Some(ms) = event["time"].as_str().and_then(moment::date_time) {
+                parameters.entry("Time").or_insert_with(|| seconds(ms));
+            }
+        }
+        AwsService::StepFunctions => {
+            // An execution of the same name is not started twice.
+            parameters.entry("name").or_insert_with(id);
+        }
+        AwsService::Kinesis if !parameters.contains_key("PartitionKey") => {
+            let key = key(&event()?, delivery);
+            let is_short = key.chars().count() <= KEY_MAX_CHARS;
+            let key = if is_short { key } else { digest(&key) };
+            parameters.insert("PartitionKey".to_owned(), key.into());
+        }
+        AwsService::Sqs
+        | AwsService::Sns
+        | AwsService::Kinesis
+        | AwsService::Lambda
+        | AwsService::Firehose => {}
+    }
+    Ok(())
+}
+
+/// The key that keeps related events in order: the subject, else the id of the event.
+fn key(event: &Json, delivery: &Delivery) -> String {
+    let named = ["subject", "id"].into_iter().filter_map(|name| event[name].as_str());
+    let mut named = named.filter(|text| !text.is_empty());
+    named.next().map_or_else(|| delivery.id.to_string(), ToOwned::to_owned)
+}
+
+/// A key as the group of messages: percent-encoded, and replaced by a digest if it is too long.
+fn group(key: &str) -> String {
+    let encoded = utf8_percent_encode(key, NO_GROUP).to_string();
+    if encoded.len() <= GROUP_MAX_BYTES { encoded } else { digest(&encoded) }
+}
+
+/// The digest of a text, as a UUID.
+fn digest(text: &str) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
+}

@@ -1,0 +1,244 @@
+//! The errors of the services, and the HTTP status that each counts as.
+//!
+//! One table for all services: a code means the same everywhere. The codes are those of the SDKs, without the word `Exception` at
+//! the end. A code that is not here decides nothing, and the status of the answer counts.
+
+words! {
+    /// The meaning of a service's error for a delivery.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum AwsFailure {
+        /// The event arrived before: the service knows its name.
+        Repeated = "repeated",
+        /// Too many requests: retried, with status 429.
+        Throttled = "throttled",
+        /// The service or the resource cannot take it now: retried, with status 503.
+        Unavailable = "unavailable",
+        /// The function failed: retried, with status 502.
+        Function = "function",
+        /// The request is wrong, and stays so: status 400.
+        Refused = "refused",
+        /// The role has no permission: status 403.
+        Denied = "denied",
+        /// The resource does not exist: status 404.
+        Gone = "gone",
+        /// The event is too large: status 413.
+        TooLarge = "too large",
+        /// Our credentials are not valid now: the attempt was aborted, and is retried.
+        Credentials = "credentials",
+    }
+}
+
+impl AwsFailure {
+    /// The status that an HTTP endpoint would have answered; `None` for a failure of ours.
+    #[must_use]
+    pub const fn status(self) -> Option<u16> {
+        match self {
+            Self::Repeated => Some(200),
+            Self::Throttled => Some(429),
+            Self::Unavailable => Some(503),
+            Self::Function => Some(502),
+            Self::Refused => Some(400),
+            Self::Denied => Some(403),
+            Self::Gone => Some(404),
+            Self::TooLarge => Some(413),
+            Self::Credentials => None,
+        }
+    }
+}
+
+/// The meaning of an error code; `None` if it is not known.
+#[must_use]
+pub fn failure_of(code: &str) -> Option<AwsFailure> {
+    const SUFFIX: &str = "exception";
+    let rest = code.len().checked_sub(SUFFIX.len()).and_then(|at| code.split_at_checked(at));
+    let stem =
+        rest.filter(|(_, end)| end.eq_ignore_ascii_case(SUFFIX)).map_or(code, |(stem, _)| stem);
+    let found =
+        CODES.iter().find(|(codes, _)| codes.iter().any(|of| of.eq_ignore_ascii_case(stem)));
+    found.map(|(_, failure)| *failure)
+}
+
+/// The codes of each failure.
+/// <https://docs.aws.amazon.com/general/latest/gr/CommonErrors.html> and the errors of each action in its API reference.
+const CODES: [(&[&str], AwsFailure); 8] = [
+    (&["ExecutionAlreadyExists", "DurableExecutionAlreadyStarted"], AwsFailure::Repeated),
+    (
+        &[
+            "BandwidthLimitExceeded",
+            "EC2Throttled",
+            "ExecutionLimitExceeded",
+            "KmsThrottled",
+            "KMSThrottling",
+            "LimitExceeded",
+            "OverLimit",
+            "PriorRequestNotComplete",
+            "ProvisionedThroughputExceeded",
+            "RequestLimitExceeded",
+            "RequestThrottled",
+            "ServiceQuotaExceeded",
+            "SlowDown",
+            "Throttled",
+            "Throttling",
+            "TooManyRequests",
+            "TransactionInProgress",
+        ],
+        AwsFailure::Throttled,
+    ),
+    (
+        &[
+            "CodeArtifactUserPending",
+            "EC2Unexpected",
+            "EFSIO",
+            "EFSMountConnectivity",
+            "EFSMountTimeout",
+            "ENILimitReached",
+            "ENINotReady",
+            "InternalError",
+            "Internal",
+            "InternalFailure",
+            "InternalServerError",
+            "InvalidKMSResource",
+            "InvalidRuntime",
+            "InvalidSecurityGroupID",
+            "InvalidSubnetID",
+            "InvalidZipFile",
+            "KMSDisabled",
+            "KMSInvalidState",
+            "RequestTimeout",
+            "ResourceConflict",
+            "ResourceNotReady",
+            "S3FilesMountConnectivity",
+            "S3FilesMountTimeout",
+            "Service",
+            "ServiceFailure",
+            "ServiceUnavailable",
+            "SnapStart",
+            "SnapStartNotReady",
+            "SnapStartRegenerationFailure",
+            "SnapStartTimeout",
+            "SubnetIPAddressLimitReached",
+        ],
+        AwsFailure::Unavailable,
+    ),
+    (
+        &[
+            "CodeArtifactUserDeleted",
+            "CodeArtifactUserFailed",
+            "DryRunOperation",
+            "EndpointDisabled",
+            "InvalidAccountId",
+            "InvalidAction",
+            "InvalidAddress",
+            "InvalidArgument",
+            "InvalidArn",
+            "InvalidExecutionInput",
+            "InvalidMessageContents",
+            "InvalidName",
+            "InvalidParameter",
+            "InvalidParameterCombination",
+            "InvalidParameterValue",
+            "InvalidRequestContent",
+            "InvalidSource",
+            "KmsInvalidKeyUsage",
+            "MalformedDetail",
+            "MalformedQueryString",
+            "MissingAction",
+            "MissingParameter",
+            "ModeNotSupported",
+            "ParameterValueInvalid",
+            "PlatformApplicationDisabled",
+            "RecursiveInvocation",
+            "RedactionFailure",
+            "Serialization",
+            "UnknownOperation",
+            "UnsupportedMediaType",
+            "UnsupportedOperation",
+            "Validation",
+            "ValidationError",
+        ],
+        AwsFailure::Refused,
+    ),
+    (
+        &[
+            "AccessDenied",
+            "AuthorizationError",
+            "EC2AccessDenied",
+            "EFSMountFailure",
+            "InvalidSecurity",
+            "KMSAccessDenied",
+            "KMSOptInRequired",
+            "NotAuthorized",
+            "NotAuthorizedForDetailType",
+            "NotAuthorizedForSource",
+            "OptInRequired",
+            "S3FilesMountFailure",
+        ],
+        AwsFailure::Denied,
+    ),
+    (
+        &[
+            "KMSNotFound",
+            "NoPublishedVersion",
+            "NonExistentQueue",
+            "NotFound",
+            "QueueDoesNotExist",
+            "ResourceNotFound",
+            "StateMachineDeleting",
+            "StateMachineDoesNotExist",
+        ],
+        AwsFailure::Gone,
+    ),
+    (
+        &[
+            "BatchRequestTooLong",
+            "RequestEntityTooLarge",
+            "RequestTooLarge",
+            "SerializedRequestEntityTooLarge",
+        ],
+        AwsFailure::TooLarge,
+    ),
+    (
+        &[
+            "ExpiredToken",
+            "IncompleteSignature",
+            "InvalidAccessKeyId",
+            "InvalidClientTokenId",
+            "InvalidSignature",
+            "MissingAuthenticationToken",
+            "RequestExpired",
+            "RequestTimeTooSkewed",
+            "SignatureDoesNotMatch",
+            "UnrecognizedClient",
+        ],
+        AwsFailure::Credentials,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_means_one_thing_with_and_without_the_word_exception_in_any_case() {
+        for (codes, failure) in CODES {
+            for code in codes {
+                for spelling in
+                    [format!("{code}Exception"), code.to_lowercase(), (*code).to_owned()]
+                {
+                    assert_eq!(failure_of(&spelling), Some(failure), "{spelling}");
+                }
+            }
+        }
+        for code in ["", "Exception", "SomethingNew", "ThrottlingExceptionOfOthers"] {
+            assert_eq!(failure_of(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn each_failure_counts_as_a_status_of_its_own() {
+        let mut statuses: Vec<_> = AwsFailure::ALL.map(AwsFailure::status).to_vec();
+        statuses.sort_unstable();
+        let expected = [200, 400, 403, 404, 413, 429, 502, 503].map(Some);
+        assert_eq!(statuses, [&[None][..], &expected].concat());
+    }
+}

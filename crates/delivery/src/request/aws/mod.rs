@@ -1,0 +1,83 @@
+//! The request of a delivery to an AWS target, and what its answer means.
+//!
+//! Separate from requests to URLs, because a service has its own protocol: the event is one member of a message, and an answer
+//! with status 200 may be a failure. There is no SDK client: the sender of all deliveries sends and signs these requests, with its
+//! limits.
+//!
+//! Promises: a request has the members that the SDK of AWS would send for the same parameters. Only the ARN decides where it goes.
+
+mod answer;
+mod defaults;
+mod errors;
+mod protocol;
+
+use serde_json::{Map, Value as Json};
+
+pub use self::errors::{AwsFailure, failure_of};
+use self::protocol::Protocol;
+use super::content::Content;
+use super::context::AttemptContext;
+use super::request::{ANSWER_MAX_BYTES, Needs, Request};
+use super::signer::Signer;
+use super::templates;
+use super::tls::RequestTls;
+use crate::delivery::Delivery;
+use crate::delivery::outcome::Unsendable;
+use crate::subscription::aws::{AwsTarget, rendered};
+use crate::subscription::{Method, Subscription};
+use crate::template::Values;
+
+/// The request of one attempt of a delivery to a target.
+///
+/// # Errors
+/// [`Unsendable`] when a parameter cannot be made of the event, or the credentials were not looked up.
+pub(super) fn compose(
+    subscription: &Subscription,
+    target: &AwsTarget,
+    deliveries: &[&Delivery],
+    context: AttemptContext<'_>,
+) -> Result<Request, Unsendable> {
+    let destination = &subscription.destination;
+    let [delivery] = deliveries else {
+        return Err(Unsendable::Impossible(
+            "an AWS target gets one event with each request".to_owned(),
+        ));
+    };
+    let values = templates::values(subscription, deliveries, context)?;
+    let Content { body: payload, .. } =
+        templates::content(subscription, deliveries, values.as_ref())?;
+    let mut parameters = stated_parameters(target, values.as_ref())?;
+    defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
+    let Protocol { path, query, headers, body } =
+        Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
+    let mut url = target.endpoint().clone();
+    url.set_path(&path);
+    url.set_query(query.as_deref());
+    let needs = Needs::Service(target.arn.service());
+    Ok(Request {
+        method: Method::Post,
+        url,
+        headers,
+        body,
+        timeout_ms: context.timeout_ms,
+        needs,
+        answer_max_bytes: ANSWER_MAX_BYTES,
+        tls: RequestTls::default(),
+        signer: Signer::of(destination, context.keyring)?,
+        hidden: destination.hidden_secrets(context.keyring),
+        deliveries: vec![delivery.id],
+    })
+}
+
+/// The parameters of the subscription, with their expressions rendered.
+fn stated_parameters(
+    target: &AwsTarget,
+    values: Option<&Values>,
+) -> Result<Map<String, Json>, Unsendable> {
+    let (Some(stated), Some(values)) = (&target.parameters, values) else {
+        return Ok(Map::new());
+    };
+    let json = stated.template.render(values);
+    let json = json.map_err(|error| Unsendable::Impossible(error.to_string()))?;
+    rendered(target.arn.service(), &json).map_err(Unsendable::Impossible)
+}

@@ -1,0 +1,287 @@
+//! The ARN of a target, and the endpoint that follows from it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use super::action::AwsService;
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::Kind;
+use crate::document::reader::Cursor;
+use crate::subscription::auth::sigv4::check_region;
+
+/// The partitions, each with the end of its hosts.
+/// <https://docs.aws.amazon.com/general/latest/gr/rande.html>
+const PARTITIONS: [(&str, &str); 4] = [
+    ("aws", "amazonaws.com"),
+    ("aws-cn", "amazonaws.com.cn"),
+    ("aws-us-gov", "amazonaws.com"),
+    ("aws-eusc", "amazonaws.eu"),
+];
+/// The longest name of a resource of any of the services: a bus of EventBridge.
+const NAME_MAX_BYTES: usize = 256;
+/// The form of an ARN, for messages.
+const FORM: &str = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, such as arn:aws:sqs:eu-west-1:123456789012:orders";
+
+/// A literal ARN of one of the services that targets are of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetArn {
+    text: String,
+    service: AwsService,
+    region: String,
+    account: String,
+    /// The name with what follows it, such as the alias of a function.
+    name: String,
+    endpoint: Url,
+    address: Url,
+}
+
+impl TargetArn {
+    /// The service of the resource.
+    #[must_use]
+    pub const fn service(&self) -> AwsService {
+        self.service
+    }
+
+    /// The region of the resource, which decides the endpoint.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The account that owns it.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The name of the resource, with an alias if the ARN has one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole ARN.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// `https://SERVICE.REGION.amazonaws.com/`, in the partition of the ARN.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Url {
+        &self.endpoint
+    }
+
+    /// The ARN as the address of a destination: its scheme is `arn`.
+    #[must_use]
+    pub const fn address(&self) -> &Url {
+        &self.address
+    }
+
+    /// Returns true if the queue or topic is first in, first out.
+    #[must_use]
+    pub fn is_fifo(&self) -> bool {
+        matches!(self.service, AwsService::Sqs | AwsService::Sns) && self.name.ends_with(".fifo")
+    }
+}
+
+impl fmt::Display for TargetArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for TargetArn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.splitn(6, ':').collect();
+        let ["arn", partition, service, region, account, resource] = parts[..] else {
+            return Err(format!("not an ARN: {FORM}"));
+        };
+        let hosts = PARTITIONS.iter().find(|(known, _)| *known == partition);
+        let Some((_, hosts)) = hosts else {
+            let known = PARTITIONS.map(|(known, _)| known).join(", ");
+            return Err(format!(
+                "the partition {} is not known; known: {known}",
+                quoted(partition)
+            ));
+        };
+        let found = AwsService::ALL.into_iter().find(|known| known.as_str() == service);
+        let Some(service) = found else {
+            let known = AwsService::ALL.map(AwsService::as_str).join(", ");
+            return Err(format!("the service {} is no target; targets: {known}", quoted(service)));
+        };
+        check_region(region)?;
+        if account.len() != 12 || !account.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err("the account of an ARN has 12 digits".to_owned());
+        }
+        let name = resource.strip_prefix(service.resource_prefix());
+        let Some(name) = name.filter(|name| is_name(service, name)) else {
+            return Err(format!("an ARN of {service} ends with {}", service.resource_form()));
+        };
+        let url = |text: &str| Url::parse(text).map_err(|error| error.to_string());
+        Ok(Self {
+            text: text.to_owned(),
+            service,
+            region: region.to_owned(),
+            account: account.to_owned(),
+            name: name.to_owned(),
+            endpoint: url(&format!("https://{}.{region}.{hosts}/", service.as_str()))?,
+            address: url(text)?,
+        })
+    }
+}
+
+/// Returns true for the name of a resource, without wildcards and without expressions.
+fn is_name(service: AwsService, text: &str) -> bool {
+    let (parts_max, slash) = match service {
+        AwsService::Lambda | AwsService::StepFunctions => (2, ""),
+        AwsService::EventBridge => (1, "/"),
+        AwsService::Sqs | AwsService::Sns | AwsService::Kinesis | AwsService::Firehose => (1, ""),
+    };
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|of| of.is_ascii_alphanumeric() || "-_.$".contains(of) || slash.contains(of))
+    };
+    text.len() <= NAME_MAX_BYTES
+        && text.split(':').count() <= parts_max
+        && text.split(':').all(is_part)
+}
+
+/// The kind of `arn`.
+pub(super) struct Arns;
+
+impl Kind for Arns {
+    type Value = TargetArn;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<TargetArn> {
+        at.text()?.parse().map_or_else(|problem: String| at.refuse(Message::new(problem)), Some)
+    }
+
+    fn write(&self, value: &TargetArn) -> Json {
+        json!(value.as_str())
+    }
+
+    fn schema(&self) -> Json {
+        let partitions = PARTITIONS.map(|(known, _)| known).join("|");
+        let services = AwsService::ALL.map(AwsService::as_str).join("|");
+        let pattern =
+            format!("^arn:({partitions}):({services}):[a-z0-9-]+:[0-9]{{12}}:[A-Za-z0-9:/_.$-]+$");
+        json!({ "type": "string", "pattern": pattern })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_region_account_and_host_follow_from_an_arn() {
+        for (text, service, region, name, host) in [
+            (
+                "arn:aws:sqs:eu-west-1:123456789012:orders.fifo",
+                AwsService::Sqs,
+                "eu-west-1",
+                "orders.fifo",
+                "sqs.eu-west-1.amazonaws.com",
+            ),
+            (
+                "arn:aws-cn:sns:cn-north-1:123456789012:orders",
+                AwsService::Sns,
+                "cn-north-1",
+                "orders",
+                "sns.cn-north-1.amazonaws.com.cn",
+            ),
+            (
+                "arn:aws:lambda:us-east-1:123456789012:function:orders:prod",
+                AwsService::Lambda,
+                "us-east-1",
+                "orders:prod",
+                "lambda.us-east-1.amazonaws.com",
+            ),
+            (
+                "arn:aws-us-gov:events:us-gov-west-1:123456789012:event-bus/shop/a",
+                AwsService::EventBridge,
+                "us-gov-west-1",
+                "shop/a",
+                "events.us-gov-west-1.amazonaws.com",
+            ),
+            (
+                "arn:aws-eusc:states:eusc-de-east-1:123456789012:stateMachine:orders",
+                AwsService::StepFunctions,
+                "eusc-de-east-1",
+                "orders",
+                "states.eusc-de-east-1.amazonaws.eu",
+            ),
+            (
+                "arn:aws:kinesis:eu-west-1:123456789012:stream/orders",
+                AwsService::Kinesis,
+                "eu-west-1",
+                "orders",
+                "kinesis.eu-west-1.amazonaws.com",
+            ),
+            (
+                "arn:aws:firehose:eu-west-1:123456789012:deliverystream/orders",
+                AwsService::Firehose,
+                "eu-west-1",
+                "orders",
+                "firehose.eu-west-1.amazonaws.com",
+            ),
+        ] {
+            let arn: TargetArn = text.parse().unwrap();
+            assert_eq!(
+                (arn.service(), arn.region(), arn.name()),
+                (service, region, name),
+                "{text}"
+            );
+            assert_eq!(arn.endpoint().as_str(), format!("https://{host}/"));
+            assert_eq!((arn.account(), arn.as_str()), ("123456789012", text));
+            assert_eq!(arn.address().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn another_text_is_refused_with_what_is_right() {
+        for (text, problem) in [
+            ("https://sqs.eu-west-1.amazonaws.com/1/q", "not an ARN: arn:PARTITION:"),
+            ("arn:aws:sqs:eu-west-1:123456789012", "not an ARN"),
+            (
+                "arn:azure:sqs:eu-west-1:123456789012:a",
+                "the partition \"azure\" is not known; known: aws, aws-cn",
+            ),
+            (
+                "arn:aws:s3:::bucket",
+                "the service \"s3\" is no target; targets: sqs, events, lambda",
+            ),
+            ("arn:aws:sqs:*:123456789012:a", "a region is written as eu-west-1"),
+            ("arn:aws:sqs:eu-west-1::a", "the account of an ARN has 12 digits"),
+            ("arn:aws:sqs:eu-west-1:123456789012:shop-*", "an ARN of SQS ends with QUEUE"),
+            (
+                "arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}",
+                "an ARN of SQS ends with QUEUE",
+            ),
+            ("arn:aws:sqs:eu-west-1:123456789012:a:b", "an ARN of SQS ends with QUEUE"),
+            (
+                "arn:aws:lambda:eu-west-1:123456789012:orders",
+                "an ARN of Lambda ends with function:NAME",
+            ),
+            (
+                "arn:aws:events:eu-west-1:123456789012:rule/a",
+                "an ARN of EventBridge ends with event-bus/NAME",
+            ),
+            (
+                "arn:aws:states:eu-west-1:123456789012:stateMachine:a:b:c",
+                "an ARN of Step Functions ends with",
+            ),
+        ] {
+            let refused = text.parse::<TargetArn>().unwrap_err();
+            assert!(refused.starts_with(problem), "{text}: {refused}");
+        }
+    }
+}

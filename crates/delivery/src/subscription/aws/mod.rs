@@ -1,0 +1,72 @@
+//! [`AwsTarget`]: a destination that is a resource of AWS, such as a queue or a function.
+//!
+//! Separate from addresses, because the ARN decides everything of a request that does not depend on the event: service,
+//! region, host and signature. The request itself is made in `request::aws`.
+//!
+//! Promises: the ARN is literal, so no event chooses where it goes. The names and types of all parameters are checked when a
+//! document is read. Does not decide whether a namespace may use a target: the deployment's [`policy`] does.
+
+mod action;
+mod arn;
+mod parameters;
+mod pattern;
+pub mod policy;
+
+use url::Url;
+
+pub use self::action::{AwsAction, AwsService};
+use self::arn::Arns;
+pub use self::arn::TargetArn;
+use self::parameters::{Parameters, check_parameters};
+pub(crate) use self::parameters::{rendered, seconds};
+pub use self::pattern::covers;
+use crate::document::findings::Message;
+use crate::document::kind::Word;
+use crate::document::reader::Fields;
+use crate::document::record::{Optional, Required};
+use crate::subscription::templates::Templated;
+use crate::template::BodyTemplate;
+
+record! {
+    /// A resource of AWS that gets the events, by requests that are signed with the role InvokeRoleArn.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct AwsTarget {
+        /// The ARN of a queue, topic, event bus, function, state machine or stream. Region and host follow from it.
+        "arn" => pub arn: TargetArn = Required(Arns),
+        /// The action of its service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),
+        /// StartExecution (Step Functions) or PutRecord (Kinesis, Firehose).
+        "action" => pub action: AwsAction = Required(Word(&AwsAction::ALL, AwsAction::as_str)),
+        /// Further members of the request, with the names of the service's API reference. Their texts may have expressions.
+        "parameters" => pub parameters: Option<Templated<BodyTemplate>> = Optional(Parameters, "none"),
+    }
+    check check;
+}
+
+fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
+    let AwsTarget { arn, action, parameters } = target;
+    let right = arn.service().action();
+    if *action != right {
+        let at = fields.own("action").unwrap_or_else(|| fields.parent().clone());
+        let message =
+            Message::new(format!("{} is no action of {}", action.as_str(), arn.service()));
+        return at.refuse(message.help(format!("action: {}", right.as_str())));
+    }
+    match (parameters, fields.own("parameters")) {
+        (Some(_), Some(at)) => check_parameters(arn, &at),
+        (Some(_), None) | (None, _) => Some(()),
+    }
+}
+
+impl AwsTarget {
+    /// The endpoint of the service in the region of the ARN.
+    #[must_use]
+    pub fn endpoint(&self) -> &Url {
+        self.arn.endpoint()
+    }
+
+    /// The permission that the role needs, such as `sqs:SendMessage`, on the resource [`Self::arn`].
+    #[must_use]
+    pub fn iam_action(&self) -> &'static str {
+        self.arn.service().iam_action()
+    }
+}

@@ -1,0 +1,237 @@
+//! The parameters of targets: which each service has, and of which type.
+//!
+//! Separate because they are checked twice: as they are written, where a text with an expression may still become anything, and
+//! after its expressions are rendered. The names and types are those of the services' API references.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::action::AwsService;
+use super::arn::TargetArn;
+use crate::document::findings::{Message, quoted};
+use crate::document::hint::hint;
+use crate::document::kind::Kind;
+use crate::document::reader::Cursor;
+use crate::subscription::kinds::templates::or_report;
+use crate::subscription::templates::Templated;
+use crate::template::{BodyTemplate, has_tags};
+use crate::time::duration::SECOND_MS;
+use crate::time::moment;
+
+/// The name of the field in errors.
+const PLACE: &str = "destination.aws.parameters";
+/// The longest delay of a message.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-timers.html>
+const DELAY_MAX_SECONDS: u64 = 900;
+
+/// The type of a parameter.
+#[derive(Debug, Clone, Copy)]
+enum Type {
+    Text,
+    /// A whole number up to this.
+    Number(u64),
+    Word(&'static [&'static str]),
+    Texts,
+    /// RFC 3339; the service gets seconds since 1970.
+    Time,
+    /// Attributes of a message: a type, and a value.
+    Attributes,
+}
+
+/// When a value is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// As it is written: a text with expressions is not known yet.
+    Written,
+    /// With its expressions rendered: a number may be a text, and the reverse.
+    Rendered,
+}
+
+/// The parameters of a service.
+const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
+    match service {
+        AwsService::Sqs => &[
+            ("DelaySeconds", Type::Number(DELAY_MAX_SECONDS)),
+            ("MessageAttributes", Type::Attributes),
+            ("MessageDeduplicationId", Type::Text),
+            ("MessageGroupId", Type::Text),
+            ("MessageSystemAttributes", Type::Attributes),
+        ],
+        AwsService::EventBridge => &[
+            ("DetailType", Type::Text),
+            ("Resources", Type::Texts),
+            ("Source", Type::Text),
+            ("Time", Type::Time),
+            ("TraceHeader", Type::Text),
+        ],
+        AwsService::Lambda => &[
+            ("ClientContext", Type::Text),
+            ("DurableExecutionName", Type::Text),
+            ("InvocationType", Type::Word(&["Event", "RequestResponse"])),
+            ("LogType", Type::Word(&["None", "Tail"])),
+            ("Qualifier", Type::Text),
+            ("TenantId", Type::Text),
+        ],
+        AwsService::Sns => &[
+            ("MessageAttributes", Type::Attributes),
+            ("MessageDeduplicationId", Type::Text),
+            ("MessageGroupId", Type::Text),
+            ("MessageStructure", Type::Word(&["json"])),
+            ("Subject", Type::Text),
+        ],
+        AwsService::StepFunctions => &[("name", Type::Text), ("traceHeader", Type::Text)],
+        AwsService::Kinesis => &[
+            ("ExplicitHashKey", Type::Text),
+            ("PartitionKey", Type::Text),
+            ("SequenceNumberForOrdering", Type::Text),
+        ],
+        AwsService::Firehose => &[],
+    }
+}
+
+/// The kind of `parameters`, whose names depend on the ARN: see [`check_parameters`].
+pub(super) struct Parameters;
+
+impl Kind for Parameters {
+    type Value = Templated<BodyTemplate>;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        at.entries()?;
+        or_report(at, PLACE, Templated::body(at.json(), PLACE))
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        value.written.clone()
+    }
+
+    fn schema(&self) -> Json {
+        let names = AwsService::ALL.into_iter().flat_map(parameters).map(|(name, _)| *name);
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        json!({ "type": ["object", "null"], "propertyNames": { "enum": names } })
+    }
+}
+
+/// Checks names and types of the parameters at this position.
+pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
+    let all = parameters(arn.service());
+    let mut are_right = true;
+    for entry in at.entries()? {
+        let Some((name, of)) = all.iter().find(|(name, _)| *name == entry.name) else {
+            entry.key.error(unknown(arn.service(), entry.name));
+            are_right = false;
+            continue;
+        };
+        let problem = match *name {
+            "Qualifier" if arn.name().contains(':') => {
+                Some("the ARN has an alias or a version already".to_owned())
+            }
+            _ => value(*of, &entry.value.json(), Stage::Written).err(),
+        };
+        if let Some(problem) = problem {
+            entry.value.error(problem);
+            are_right = false;
+        }
+    }
+    are_right.then_some(())
+}
+
+fn unknown(service: AwsService, name: &str) -> Message {
+    let known: Vec<&str> = parameters(service).iter().map(|(name, _)| *name).collect();
+    let message = Message::new(format!("{service} has no parameter {}", quoted(name)));
+    message.help(match known.is_empty() {
+        true => format!("{service} has no parameters here"),
+        false => hint(name, &known),
+    })
+}
+
+/// The parameters after their expressions are rendered, in the types of the service. Those that are null are left out.
+///
+/// # Errors
+/// The parameter whose value has a wrong type, without the value.
+pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, Json>, String> {
+    let read: Map<String, Json> =
+        serde_json::from_slice(json).map_err(|_| format!("{PLACE} are no mapping"))?;
+    let mut typed = Map::new();
+    for (name, of) in parameters(service) {
+        let Some(stated) = read.get(*name).filter(|stated| !stated.is_null()) else { continue };
+        let right = value(*of, stated, Stage::Rendered);
+        typed.insert(
+            (*name).to_owned(),
+            right.map_err(|problem| format!("{PLACE}.{name}: {problem}"))?,
+        );
+    }
+    Ok(typed)
+}
+
+/// A value in the type that the service expects.
+fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
+    if stage == Stage::Written && (stated.is_null() || stated.as_str().is_some_and(has_tags)) {
+        return Ok(Json::Null);
+    }
+    match of {
+        Type::Text => text(stated, stage).map(Json::from),
+        Type::Number(most) => number(stated, stage)
+            .filter(|number| *number <= most)
+            .map(Json::from)
+            .ok_or_else(|| format!("a whole number from 0 to {most} is expected")),
+        Type::Word(words) => match stated.as_str().filter(|stated| words.contains(stated)) {
+            Some(word) => Ok(word.into()),
+            None => Err(format!("expected: {}", words.join(" or "))),
+        },
+        Type::Texts => {
+            let texts = stated.as_array().ok_or("a list of texts is expected")?;
+            texts.iter().map(|of| value(Type::Text, of, stage)).collect()
+        }
+        Type::Time => {
+            let ms = stated.as_str().and_then(moment::date_time);
+            let right = "a time such as 2026-11-20T07:03:00Z is expected";
+            ms.map(seconds).ok_or_else(|| right.to_owned())
+        }
+        Type::Attributes => attributes(stated, stage),
+    }
+}
+
+/// A time as the services take it: seconds since 1970, with a fraction if it has one.
+pub(crate) fn seconds(ms: u64) -> Json {
+    match ms % SECOND_MS {
+        0 => Json::from(ms / SECOND_MS),
+        _ => Json::from(Duration::from_millis(ms).as_secs_f64()),
+    }
+}
+
+fn text(stated: &Json, stage: Stage) -> Result<String, String> {
+    match stated {
+        Json::String(text) => Ok(text.clone()),
+        Json::Number(_) | Json::Bool(_) if stage == Stage::Rendered => Ok(stated.to_string()),
+        Json::Null | Json::Number(_) | Json::Bool(_) | Json::Array(_) | Json::Object(_) => {
+            Err("a text is expected".to_owned())
+        }
+    }
+}
+
+fn number(stated: &Json, stage: Stage) -> Option<u64> {
+    let text = stated.as_str().filter(|_| stage == Stage::Rendered);
+    text.map_or_else(|| stated.as_u64(), |text| text.parse().ok())
+}
+
+/// Attributes by name: `{DataType: String, StringValue: …}`, or a `BinaryValue` in Base64.
+fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
+    const FORM: &str = "attributes are written as NAME: {DataType: String, StringValue: TEXT}, \
+                        or with DataType: Binary and a BinaryValue in Base64";
+    let by_name = stated.as_object().ok_or(FORM)?;
+    let attribute = |(name, stated): (&String, &Json)| {
+        let members = stated.as_object().filter(|of| of.len() == 2).ok_or(FORM)?;
+        let of_type = members.get("DataType").ok_or(FORM)?;
+        let key = ["StringValue", "BinaryValue"].into_iter().find(|key| members.contains_key(*key));
+        let key = key.ok_or(FORM)?;
+        let of_type = value(Type::Text, of_type, stage)?;
+        let of_value = value(Type::Text, &members[key], stage)?;
+        Ok((name.clone(), json!({ "DataType": of_type, key: of_value })))
+    };
+    by_name.iter().map(attribute).collect::<Result<Map<_, _>, String>>().map(Json::Object)
+}

@@ -1,0 +1,278 @@
+//! [`AwsPolicy`]: the targets that a deployment allows, by namespace.
+//!
+//! Separate from subscriptions, because whoever may write a subscription must not thereby reach every resource that the role
+//! may use. The list is a setting of the deployment, `AWS_TARGETS`.
+//!
+//! Promises: without a listed pattern a target is refused. The deployment's own resources are refused whatever is listed.
+
+use thiserror::Error;
+
+use super::pattern::covers;
+use super::{AwsService, AwsTarget};
+use crate::document::findings::quoted;
+
+/// The longest pattern: a comparison takes time in proportion to it.
+const PATTERN_MAX_CHARS: usize = 512;
+/// The form of a list, for messages.
+const FORM: &str = "NAMESPACE=ARN, such as shop=arn:aws:sqs:eu-west-1:123456789012:shop-*; * as the namespace means all";
+
+/// The targets that a deployment allows, and its own resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AwsPolicy {
+    targets: AwsTargets,
+    own: OwnResources,
+    account: Option<String>,
+}
+
+/// Patterns of ARNs by namespace: the setting `AWS_TARGETS`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AwsTargets(Vec<(String, ArnPattern)>);
+
+/// The resources of the deployment: the setting `OWN_RESOURCE_ARNS`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnResources(Vec<ArnPattern>);
+
+/// An ARN with wildcards, as IAM policies have them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ArnPattern(String);
+
+/// The reason why a target is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AwsRefusal {
+    /// It belongs to the deployment.
+    #[error("{0} belongs to this deployment, so no subscription may use it")]
+    Own(String),
+    /// No pattern lists it for the namespace.
+    #[error(
+        "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} to the template's parameter AwsTargets"
+    )]
+    NotListed {
+        /// The target.
+        arn: String,
+        /// The namespace of the subscription.
+        namespace: String,
+    },
+    /// A stream of Firehose in another account: its API has only names, so the request would go to a stream of this account.
+    #[error(
+        "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
+    )]
+    OtherAccount {
+        /// The target.
+        arn: String,
+        /// The account of the role.
+        account: String,
+    },
+}
+
+impl AwsPolicy {
+    /// A policy. `role` is the ARN of the role that signs requests, if there is one.
+    #[must_use]
+    pub fn new(targets: AwsTargets, own: OwnResources, role: Option<&str>) -> Self {
+        let account = role.and_then(|arn| arn.split(':').nth(4)).map(ToOwned::to_owned);
+        Self { targets, own, account }
+    }
+
+    /// The reason why subscriptions of a namespace may not use this target; `None` if they may.
+    #[must_use]
+    pub fn refusal(&self, namespace: &str, target: &AwsTarget) -> Option<AwsRefusal> {
+        let arn = target.arn.as_str();
+        if self.own.contains(arn) {
+            return Some(AwsRefusal::Own(arn.to_owned()));
+        }
+        if !self.targets.permits(namespace, arn) {
+            let (arn, namespace) = (arn.to_owned(), namespace.to_owned());
+            return Some(AwsRefusal::NotListed { arn, namespace });
+        }
+        let other = self.account.as_ref().filter(|account| *account != target.arn.account());
+        other.filter(|_| target.arn.service() == AwsService::Firehose).map(|account| {
+            AwsRefusal::OtherAccount { arn: arn.to_owned(), account: account.clone() }
+        })
+    }
+}
+
+impl AwsTargets {
+    /// Reads `AWS_TARGETS`: `NAMESPACE=ARN`, separated by commas.
+    ///
+    /// # Errors
+    /// The entry that is not of this form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let entries = entries(text).map(|entry| {
+            let (namespace, arn) = entry.split_once('=').ok_or(FORM)?;
+            let namespace = namespace.trim();
+            if namespace.is_empty() || (namespace.contains('*') && namespace != "*") {
+                return Err(FORM);
+            }
+            Ok((namespace.to_owned(), ArnPattern::parse(arn.trim()).ok_or(FORM)?))
+        });
+        let read = entries.collect::<Result<Vec<_>, &str>>();
+        read.map(Self).map_err(|form| format!("an entry is not {form}"))
+    }
+
+    /// Returns true if a pattern lists the ARN for this namespace.
+    #[must_use]
+    pub fn permits(&self, namespace: &str, arn: &str) -> bool {
+        let of_namespace = self.0.iter().filter(|(of, _)| of == "*" || of == namespace);
+        of_namespace.into_iter().any(|(_, pattern)| pattern.covers(arn))
+    }
+}
+
+impl OwnResources {
+    /// Reads `OWN_RESOURCE_ARNS`: ARNs, separated by commas. They may have wildcards.
+    ///
+    /// # Errors
+    /// The entry that is no ARN.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let patterns = entries(text).map(|entry| {
+            ArnPattern::parse(entry).ok_or_else(|| format!("{} is not an ARN", quoted(entry)))
+        });
+        patterns.collect::<Result<Vec<_>, String>>().map(Self)
+    }
+
+    /// The ARNs, as policies of IAM have them.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|pattern| pattern.0.as_str())
+    }
+
+    /// Adds the function of this name, in the account and the region of the other resources.
+    #[must_use]
+    pub fn with_function(mut self, name: &str) -> Self {
+        let located = self.0.iter().find_map(|ArnPattern(arn)| {
+            let mut parts = arn.splitn(6, ':').skip(1);
+            let (partition, _) = (parts.next()?, parts.next()?);
+            let (region, account) = (parts.next()?, parts.next()?);
+            let is_located = !region.is_empty() && !account.is_empty();
+            is_located.then(|| format!("arn:{partition}:lambda:{region}:{account}:function:{name}"))
+        });
+        self.0.extend(located.map(|arn| ArnPattern(format!("{arn}*"))));
+        self
+    }
+
+    /// Returns true if the ARN is one of them, or an alias or a version of one.
+    #[must_use]
+    pub fn contains(&self, arn: &str) -> bool {
+        // The sixth colon begins the name of a function, the seventh its alias.
+        let unqualified = arn.match_indices(':').nth(6).map(|(at, _)| arn.split_at(at).0);
+        let spellings = [Some(arn), unqualified];
+        self.0.iter().any(|own| spellings.iter().flatten().any(|arn| own.covers(arn)))
+    }
+}
+
+fn entries(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+impl ArnPattern {
+    fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.splitn(6, ':').collect();
+        let is_arn = matches!(parts[..], ["arn", _, _, _, _, resource] if !resource.is_empty());
+        (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then(|| Self(text.to_owned()))
+    }
+
+    fn covers(&self, arn: &str) -> bool {
+        covers(&self.0, &[arn])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::aws::AwsAction;
+
+    const ACCOUNT: &str = "123456789012";
+
+    fn target(arn: &str) -> AwsTarget {
+        AwsTarget { arn: arn.parse().unwrap(), action: AwsAction::SendMessage, parameters: None }
+    }
+
+    fn policy(targets: &str) -> AwsPolicy {
+        let own = "arn:aws:sqs:eu-west-1:123456789012:stack-EventsQueue-1, arn:aws:lambda:eu-west-1:123456789012:function:stack-*";
+        let (targets, own) =
+            (AwsTargets::parse(targets).unwrap(), OwnResources::parse(own).unwrap());
+        AwsPolicy::new(targets, own, Some("arn:aws:iam::123456789012:role/invoke"))
+    }
+
+    fn refusal(policy: &AwsPolicy, namespace: &str, resource: &str) -> Option<String> {
+        let refusal = policy.refusal(namespace, &target(&format!("arn:aws:{resource}")));
+        refusal.map(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_target_is_allowed_by_a_pattern_of_its_namespace_or_of_all() {
+        let policy = policy(
+            "shop=arn:aws:sqs:eu-west-1:123456789012:shop-*, *=arn:aws:sns:*:123456789012:all-?",
+        );
+        for (namespace, resource, is_allowed) in [
+            ("shop", "sqs:eu-west-1:123456789012:shop-orders", true),
+            ("shop", "sqs:eu-west-1:123456789012:shop-", true),
+            ("shop", "sqs:eu-west-1:123456789012:other", false),
+            ("shop", "sqs:eu-west-2:123456789012:shop-orders", false),
+            ("shop", "sqs:eu-west-1:999999999999:shop-orders", false),
+            ("shops", "sqs:eu-west-1:123456789012:shop-orders", false),
+            ("other", "sns:us-east-1:123456789012:all-1", true),
+            ("other", "sns:us-east-1:123456789012:all-12", false),
+        ] {
+            let refused = refusal(&policy, namespace, resource);
+            assert_eq!(refused.is_none(), is_allowed, "{namespace} {resource}: {refused:?}");
+        }
+        let refused = refusal(&policy, "billing", "sqs:eu-west-1:123456789012:shop-a").unwrap();
+        assert!(refused.contains("AWS_TARGETS does not list arn:aws:sqs:eu-west-1:123456789012:shop-a for the namespace \"billing\""), "{refused}");
+    }
+
+    #[test]
+    fn own_resources_are_refused_whatever_is_listed() {
+        let policy = policy("*=arn:aws:*:*:*:*");
+        for resource in [
+            "sqs:eu-west-1:123456789012:stack-EventsQueue-1",
+            "lambda:eu-west-1:123456789012:function:stack-dispatch",
+            "lambda:eu-west-1:123456789012:function:stack-dispatch:live",
+        ] {
+            let refused = refusal(&policy, "shop", resource).expect(resource);
+            assert!(refused.contains("belongs to this deployment"), "{refused}");
+        }
+        assert_eq!(
+            refusal(&policy, "shop", "sqs:eu-west-1:123456789012:stack-EventsQueue-12"),
+            None
+        );
+    }
+
+    #[test]
+    fn an_alias_of_an_own_function_is_refused_where_its_arn_is_listed_without_wildcards() {
+        let own =
+            OwnResources::parse("arn:aws:lambda:eu-west-1:123456789012:function:own").unwrap();
+        for (arn, is_own) in
+            [("own", true), ("own:live", true), ("own:live:1", true), ("owner", false)]
+        {
+            let arn = format!("arn:aws:lambda:eu-west-1:{ACCOUNT}:function:{arn}");
+            assert_eq!(own.contains(&arn), is_own, "{arn}");
+        }
+    }
+
+    #[test]
+    fn a_stream_of_firehose_has_to_be_in_the_account_of_the_role() {
+        let policy = policy("*=arn:aws:*:*:*:*");
+        let refused = refusal(&policy, "shop", "firehose:eu-west-1:999999999999:deliverystream/a");
+        assert!(refused.unwrap().contains("in another account than the role (123456789012)"));
+        assert_eq!(
+            refusal(&policy, "shop", "firehose:eu-west-1:123456789012:deliverystream/a"),
+            None
+        );
+        assert_eq!(refusal(&policy, "shop", "sqs:eu-west-1:999999999999:a"), None);
+    }
+
+    #[test]
+    fn without_a_list_every_target_is_refused_and_a_bad_list_is_no_list() {
+        assert!(refusal(&policy(""), "shop", "sqs:eu-west-1:123456789012:a").is_some());
+        for text in [
+            "arn:aws:sqs:eu-west-1:1:a",
+            "shop",
+            "shop=",
+            "shop=*",
+            "s*=arn:aws:sqs:a:1:b",
+            "=arn:aws:sqs:a:1:b",
+        ] {
+            let problem = AwsTargets::parse(text).unwrap_err();
+            assert!(problem.contains("shop=arn:aws:sqs"), "{text}: {problem}");
+        }
+        assert!(OwnResources::parse("queue").unwrap_err().contains("\"queue\" is not an ARN"));
+    }
+}

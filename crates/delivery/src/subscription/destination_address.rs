@@ -1,0 +1,61 @@
+//! The address of a destination, as its document states it: a URL, or the ARN of its AWS target.
+//!
+//! Separate because the address identifies the destination: health, limits and state belong to it. Requests to an AWS target
+//! go to the host of a service, which all its resources share. So the ARN is the address, as a topic is `topic:…`.
+
+use serde_json::Value as Json;
+use url::Url;
+
+use super::aws::TargetArn;
+use super::destination_url::{DestinationUrl, EventsUrl};
+use crate::document::declaration::{Declaration, Shown};
+use crate::document::findings::Message;
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::{Presence, Required};
+
+/// The scheme of the addresses of AWS targets.
+const SCHEME: &str = "arn";
+/// The field that may replace the URL.
+const AWS: &str = "aws";
+
+/// Returns true for the address of an AWS target.
+pub fn is_arn(address: &Url) -> bool {
+    address.scheme() == SCHEME
+}
+
+/// The field `url`, which `aws` may replace.
+pub(super) struct Address(pub(super) Required<EventsUrl>);
+
+impl Presence for Address {
+    type Value = DestinationUrl;
+
+    fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<DestinationUrl> {
+        let Some(aws) = fields.own(AWS).filter(|at| !at.is_null()) else {
+            return self.0.read(fields, name);
+        };
+        fields.accept(&[name]);
+        if let Some(at) = fields.own(name).filter(|at| !at.is_null()) {
+            let message = Message::new("a destination has one of url and aws");
+            return at.refuse(message.help("leave one of them out"));
+        }
+        // A missing or invalid ARN is reported where `aws` is read.
+        let arn: TargetArn = aws.peek("arn").as_ref().and_then(Cursor::peek_text)?.parse().ok()?;
+        Some(DestinationUrl::from(arn.address().clone()))
+    }
+
+    fn write(&self, value: &DestinationUrl) -> Option<Json> {
+        if is_arn(value) { None } else { self.0.write(value) }
+    }
+
+    fn shown(&self, value: &DestinationUrl) -> Option<Json> {
+        self.0.shown(value)
+    }
+
+    fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
+        Declaration { is_required: false, ..self.0.declare(name, about) }
+    }
+
+    fn show(&self, path: String, value: &DestinationUrl, shown: &mut Vec<Shown>) {
+        self.0.show(path, value, shown);
+    }
+}

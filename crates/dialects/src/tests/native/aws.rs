@@ -1,0 +1,94 @@
+//! Destinations that are AWS targets.
+
+use delivery::subscription::aws::{AwsAction, AwsService};
+
+use super::refused::each_is_refused;
+use super::{HEAD, TOPIC, read_one, shown, subscription};
+
+const QUEUE: &str = "arn: 'arn:aws:sqs:eu-west-1:123456789012:orders', action: SendMessage";
+
+#[test]
+fn a_target_is_read_and_its_arn_is_its_address() {
+    let read = subscription(&format!(
+        "{HEAD}  destination: {{aws: {{{QUEUE}, parameters: {{DelaySeconds: 9, MessageGroupId: '{{{{ event.id }}}}'}}}}, timeout: PT5S}}\n"
+    ));
+    let destination = &read.destination;
+    let target = destination.aws.as_ref().expect("a target");
+    assert_eq!((target.arn.service(), target.action), (AwsService::Sqs, AwsAction::SendMessage));
+    assert_eq!(target.iam_action(), "sqs:SendMessage");
+    assert_eq!(destination.display(), "arn:aws:sqs:eu-west-1:123456789012:orders");
+    assert_eq!(destination.host(), "sqs.eu-west-1.amazonaws.com");
+    let scope = destination.signing_scope().expect("it is signed");
+    assert_eq!(
+        (scope.service, scope.region.as_str(), scope.signs_body),
+        ("sqs", "eu-west-1", true)
+    );
+    assert!(destination.needs_keyring() && destination.has_templates());
+}
+
+#[test]
+fn what_a_topic_states_for_urls_is_not_used_for_a_target() {
+    let topic = "spec: {delivery: {destination: {method: PUT, headers: [{name: a, secret: 'env:A'}], auth: {bearer: {token: 'env:T'}}, timeout: PT7S}}}";
+    let read =
+        subscription(&format!("{TOPIC}{topic}\n---\n{HEAD}  destination: {{aws: {{{QUEUE}}}}}\n"));
+    let destination = &read.destination;
+    assert_eq!((destination.secrets().count(), destination.headers.len()), (0, 0));
+    assert_eq!((destination.auth.as_ref(), destination.response_timeout_ms), (None, 7_000));
+}
+
+#[test]
+fn a_topic_has_no_target() {
+    let text = format!("{TOPIC}spec: {{delivery: {{destination: {{aws: {{{QUEUE}}}}}}}}}\n");
+    let found = shown(&read_one(&text));
+    assert!(found.iter().any(|of| of.contains("a topic has no aws")), "{found:?}");
+}
+
+#[test]
+fn bad_targets_are_refused_at_their_position_with_what_is_right() {
+    let parameters = |service: &str, action: &str, parameters: &str| {
+        format!(
+            "destination: {{aws: {{arn: 'arn:aws:{service}', action: {action}, parameters: {{{parameters}}}}}}}"
+        )
+    };
+    let sqs = |stated: &str| parameters("sqs:eu-west-1:123456789012:a", "SendMessage", stated);
+    let events =
+        |stated: &str| parameters("events:eu-west-1:123456789012:event-bus/a", "PutEvents", stated);
+    let lambda =
+        |stated: &str| parameters("lambda:eu-west-1:123456789012:function:a:b", "Invoke", stated);
+    let states = |stated: &str| {
+        parameters("states:eu-west-1:123456789012:stateMachine:a", "StartExecution", stated)
+    };
+    let firehose = |stated: &str| {
+        parameters("firehose:eu-west-1:123456789012:deliverystream/a", "PutRecord", stated)
+    };
+    let beside = |rest: &str| format!("destination: {{aws: {{{QUEUE}}}, {rest}}}");
+    let (at, of) = ("destination.aws", "destination.aws.parameters");
+    for (spec, expected) in [
+        ("destination: {aws: {arn: ^sqs, action: SendMessage}}".to_owned(), format!("{at}.arn: not an ARN: arn:PARTITION")),
+        ("destination: {aws: {arn: ^'arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}', action: SendMessage}}".to_owned(), format!("{at}.arn: an ARN of SQS ends with QUEUE")),
+        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^Publish}}".to_owned(), format!("{at}.action: Publish is no action of SQS; action: SendMessage")),
+        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^SendMesage}}".to_owned(), format!("{at}.action: \"SendMesage\" is not known here; did you mean SendMessage?")),
+        ("destination: ^{aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a'}}".replace("^{aws: ", "{aws: ^"), format!("{at}.action: action is missing")),
+        (sqs("^MessageGroup: a"), format!("{of}.MessageGroup: SQS has no parameter \"MessageGroup\"; did you mean MessageGroupId?")),
+        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: a whole number from 0 to 900 is expected")),
+        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: a whole number from 0 to 900")),
+        (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: a text is expected")),
+        (sqs("MessageGroupId: ^'{{ event.'"), format!("{of}.MessageGroupId: ")),
+        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: attributes are written as NAME: {{DataType: String")),
+        (events("Resources: ^a"), format!("{of}.Resources: a list of texts is expected")),
+        (events("Time: ^today"), format!("{of}.Time: a time such as 2026-11-20T07:03:00Z is expected")),
+        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected: Event or RequestResponse")),
+        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN has an alias or a version already")),
+        (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
+        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose has no parameters here")),
+        (beside("url: ^'https://a.example.com/'"), "destination.url: a destination has one of url and aws".to_owned()),
+        (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target has no headers; its requests are signed with the role InvokeRoleArn".to_owned()),
+        (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target has no auth".to_owned()),
+        (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target has no headers for the attributes of an event; schema: cloudevents-structured".to_owned()),
+        (beside("body: {}, bodyText: ^a"), "destination.bodyText: a request has one of body and bodyText".to_owned()),
+        (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request".to_owned()),
+        (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target does not reply with events".to_owned()),
+    ] {
+        each_is_refused("", &[(&spec, &expected)]);
+    }
+}
