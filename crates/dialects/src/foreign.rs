@@ -56,7 +56,7 @@ const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
 
 /// The next step for deliveries that Azure has.
 pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
-const AWS: &str = "subscriptions of SNS are not read, and rules of EventBridge from the AWS CLI or CloudFormation: docs/from-eventbridge.md";
+const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/from-eventbridge.md; subscriptions of SNS are not read";
 const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
 
 /// Returns true for the name of a form that is not read, such as `main.bicep`.

@@ -176,7 +176,7 @@ fn a_file_of_another_tool_is_an_error_with_the_next_step() {
     assert_eq!(code, Some(1), "{printed}");
     for part in [
         "infra/main.bicep:1:1: error: this is Bicep, which is not read; check what Azure has: az eventgrid ",
-        "infra/main.tf:1:1: error: this is a configuration of Terraform, which is not read; rules of EventBridge",
+        "infra/main.tf:1:1: error: this is a configuration of Terraform, which is not read; give rules of EventBridge as ",
     ] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
