@@ -14,7 +14,12 @@ pub(super) fn literal<'a>(at: &Cursor<'a>) -> Option<&'a str> {
     let is_dynamic = |text: &str| ["${", "{{resolve:"].iter().any(|sign| text.contains(sign));
     let is_deployed = at.is_mapping() || at.peek_text().is_some_and(is_dynamic);
     if is_deployed {
-        return at.refuse(Message::new("only the deployed stack has this value").help(DEPLOYED));
+        return refuse_deployed(at);
     }
     at.text()
+}
+
+/// Reports a value that only the deployed stack has.
+pub(super) fn refuse_deployed<T>(at: &Cursor<'_>) -> Option<T> {
+    at.refuse(Message::new("only the deployed stack has this value").help(DEPLOYED))
 }
