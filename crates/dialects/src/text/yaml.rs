@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{Location, MessageFormatter as _, Spanned};
+use serde_saphyr::{Location, MessageFormatter as _, Spanned, Tagged};
 
 use delivery::document::findings::{Message, SourcePosition};
 use delivery::document::node::{Fraction, Key, Node, Placed, Value};
