@@ -81,7 +81,8 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
              {{{{ ({object})[name] | tojson }}}},{{% endfor %}}{written}}}"
         ));
     }
-    let open = whole.trim_end().strip_suffix('}').filter(|open| open.starts_with('{'))?;
+    let is_object = |open: &&str| open.starts_with('{') && !open.starts_with("{{");
+    let open = whole.trim_end().strip_suffix('}').filter(is_object)?;
     let comma = if open.trim() == "{" { "" } else { "," };
     Some(format!("{open}{comma}{written}}}"))
 }
@@ -103,9 +104,13 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     variables.insert("aws.events.event.json", Variable::Path("event.data".to_owned()));
     variables
         .insert("aws.events.event.ingestion-time", Variable::Path("event.data.time".to_owned()));
-    if template.contains("<aws.events.rule-arn>") && arn.is_empty() {
+    let unstated =
+        [("<aws.events.rule-name>", "name", rule), ("<aws.events.rule-arn>", "ARN", arn)];
+    let unstated = unstated.iter().find(|(tag, _, text)| text.is_empty() && template.contains(tag));
+    if let Some((_, what, _)) = unstated {
         let help = "write it, or convert the output of aws events describe-rule";
-        return at.refuse(Message::new("a template does not state the ARN of its rule").help(help));
+        let message = format!("a template does not state the {what} of its rule");
+        return at.refuse(Message::new(message).help(help));
     }
     if template.contains("<aws.events.event.ingestion-time>") {
         let message =

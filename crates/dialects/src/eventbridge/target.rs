@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::translation::Translation;
 use super::connection::{self, Connection};
-use super::literal::literal;
+use super::literal::{literal, refuse_deployed, section};
 use super::resources::{self, Resources, Rule};
 use super::{input, request};
 
@@ -47,14 +47,20 @@ pub(super) struct TargetReader<'a, 'r> {
 /// Returns true for a target that is an API destination; reports any other.
 pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>) -> bool {
     let arn = target.peek("Arn");
-    let reference = arn.as_ref().and_then(resources::reference).unwrap_or_default();
-    let is_known = resources::named(&resources.destinations, &reference).is_some();
+    let at = arn.as_ref().unwrap_or(target);
+    let Some(reference) = arn.as_ref().and_then(resources::reference) else {
+        let message =
+            Message::new("not converted: only the deployed stack has the ARN of this target");
+        at.warn(message.help("add the output of: aws events list-targets-by-rule --rule RULE"));
+        return false;
+    };
+    let is_known = resources::named(&resources.destinations, &reference, at).is_some();
     if is_known || reference.contains(":api-destination/") {
         return true;
     }
     let message = format!("not converted: {} is no API destination", quoted(&reference));
     let help = "write a Subscription with destination.aws, or leave the target in EventBridge";
-    arn.as_ref().unwrap_or(target).warn(Message::new(message).help(help));
+    at.warn(Message::new(message).help(help));
     false
 }
 
@@ -75,7 +81,7 @@ impl<'a> TargetReader<'a, '_> {
         to.imply("destination.timeout", &json!(TIMEOUT));
         self.set_request(target, &mut to)?;
         set_retry(target, &mut to)?;
-        set_dead_letter(target, &mut to);
+        set_dead_letter(target, &mut to)?;
         if let Some(state) = self.state.as_ref().filter(|of| of.peek_text() == Some("DISABLED")) {
             to.set("paused", &json!(true), state);
             let message = "the rule is disabled: its Subscription is paused, and makes dead letters of its events";
@@ -86,7 +92,7 @@ impl<'a> TargetReader<'a, '_> {
 
     /// Sets what is requested.
     fn set_request(&self, target: &Fields<'a>, to: &mut Translation) -> Option<()> {
-        let parameters = target.given("HttpParameters");
+        let parameters = section(target, "HttpParameters")?;
         let arn = target.required("Arn")?;
         let destination = found(&arn, &self.resources.destinations, "describe-api-destination")?;
         let connection_arn = destination.at.mapping(|fields| {
@@ -107,6 +113,7 @@ impl<'a> TargetReader<'a, '_> {
                 ["Input", "InputPath", "InputTransformer"].map(|field| target.given(field));
             let members = connection.body.iter().map(|parameter| parameter.at.clone());
             let unused = inputs.into_iter().flatten().chain(members);
+            let unused = unused.chain(content_type.map(|(_, at)| at));
             unused.for_each(|at| at.warn("not sent: a GET has no body"));
         } else {
             self.set_body(target, &connection, content_type, to)?;
@@ -126,7 +133,8 @@ impl<'a> TargetReader<'a, '_> {
     ) -> Option<()> {
         let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
         let members: Vec<input::Member> = members.collect();
-        let rule = (self.rule.name, self.rule.at.text_at("Arn"));
+        // A rule without a stated name has the logical id of a template as its name.
+        let rule = (self.rule.at.text_at("Name"), self.rule.at.text_at("Arn"));
         let at = target.parent();
         let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;
         let body = match (body, &content_type) {
@@ -151,8 +159,8 @@ fn found<'r, 'a>(
     all: &'r [resources::Resource<'a>],
     command: &str,
 ) -> Option<&'r resources::Resource<'a>> {
-    let reference = resources::reference(at).unwrap_or_default();
-    resources::named(all, &reference).or_else(|| {
+    let Some(reference) = resources::reference(at) else { return refuse_deployed(at) };
+    resources::named(all, &reference, at).or_else(|| {
         let name = resources::name_in(&reference).unwrap_or(&reference);
         let message = format!("no file describes {}", quoted(name));
         let help = format!("add the output of: aws events {command} --name {name}");
@@ -169,7 +177,7 @@ fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
         let age = age.map_or(Some(AGE_MAX_SECONDS), |at| at.integer(AGE_SECONDS));
         Some((attempts?, age?))
     };
-    let policy = target.given("RetryPolicy");
+    let policy = section(target, "RetryPolicy")?;
     let stated = policy.as_ref().map(|policy| policy.mapping(limits).flatten());
     let (retries, seconds) = stated.unwrap_or(Some((RETRIES_MAX, AGE_MAX_SECONDS)))?;
     let at = policy.as_ref().unwrap_or(target.parent());
@@ -180,20 +188,21 @@ fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
 }
 
 /// Sets the queue of dead letters.
-fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) {
-    let Some(arn) = target.given("DeadLetterConfig").and_then(|config| config.peek("Arn")) else {
-        return;
-    };
+fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
+    let config = section(target, "DeadLetterConfig")?;
+    let Some(arn) = config.and_then(|config| config.peek("Arn")) else { return Some(()) };
     let parts: Vec<&str> = arn.peek_text().unwrap_or_default().split(':').collect();
     let ["arn", partition, "sqs", region, account, name] = parts.as_slice() else {
         let message = "not converted: only the deployed stack has the ARN of this queue";
         let help =
             "dead letters go to the bucket of the stack; deadLetter.sink names another place";
-        return arn.warn(Message::new(message).help(help));
+        arn.warn(Message::new(message).help(help));
+        return Some(());
     };
     let domain = if *partition == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" };
     let sink = format!("sqs://sqs.{region}.{domain}/{account}/{name}");
     to.set("deadLetter.sink", &json!(sink), &arn);
     let message = "dead letters go to this queue in the format of lastmile";
     arn.note(Message::new(message).help("ExtraSinkArns of the stack has to list it"));
+    Some(())
 }
