@@ -8,7 +8,7 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::auth::oauth2::NAMED_PARAMETERS;
 use serde_json::{Map, Value as Json, json};
 
-use super::literal::literal;
+use super::literal::{literal, section};
 use super::template_text::constant;
 
 /// The authentication of requests, and the parameters that are added to them.
@@ -77,7 +77,7 @@ pub(super) fn read<'a>(fields: &Fields<'a>, name: &str) -> Option<Connection<'a>
     at.mapping(|of| {
         of.given("ConnectivityParameters").iter().for_each(report_private);
         let mut connection = Connection { auth: auth(of, &kind, name), ..Connection::default() };
-        if let Some(added) = of.given("InvocationHttpParameters") {
+        if let Some(added) = section(of, "InvocationHttpParameters")? {
             added.mapping(|of| {
                 connection.headers = parameters(of, "HeaderParameters", name)?;
                 connection.query = parameters(of, "QueryStringParameters", name)?;
@@ -136,16 +136,19 @@ fn secret(of: &Fields<'_>, field: &'static str, (connection, part): (&str, &str)
 }
 
 /// The name of a secret that a dynamic reference of CloudFormation names, such as
-/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`.
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if it names a version, which no name here has.
 fn stored(text: &str) -> Option<String> {
     let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
     if let Some(parameter) = reference.strip_prefix("ssm-secure:") {
-        return Some(format!("ssm:{}", parameter.split(':').next()?));
+        return (!parameter.contains([':', '}'])).then(|| format!("ssm:{parameter}"));
     }
     let secret = reference.strip_prefix("secretsmanager:")?;
     let (id, rest) = secret.split_once(":SecretString").unwrap_or((secret, ""));
-    let member = rest.strip_prefix(':').and_then(|rest| rest.split(':').next());
-    let member = member.filter(|member| !member.is_empty());
+    let mut parts = rest.split(':').skip(1);
+    let member = parts.next().filter(|member| !member.is_empty());
+    if id.contains('}') || parts.any(|version| !version.is_empty()) {
+        return None;
+    }
     Some(format!("secretsmanager:{id}{}", member.map(|of| format!("#{of}")).unwrap_or_default()))
 }
 
@@ -182,7 +185,7 @@ fn oauth2(of: &Fields<'_>, connection: &str) -> Option<Json> {
     });
     let (id, client_secret) = client??;
     let mut written = json!({ "clientId": id, "clientSecret": client_secret });
-    if let Some(added) = of.given("OAuthHttpParameters") {
+    if let Some(added) = section(of, "OAuthHttpParameters")? {
         let read = added.mapping(|of| {
             let body = parameters(of, "BodyParameters", connection)?;
             let query = parameters(of, "QueryStringParameters", connection)?;
@@ -210,7 +213,10 @@ fn form(body: &[Parameter<'_>], written: &mut Json) {
     for Parameter { name, value, at } in body {
         match value {
             Value::Secret(_) => at.warn(not_sent(name)),
-            Value::Stated(_) if *name == "grant_type" => {}
+            Value::Stated("client_credentials") if *name == "grant_type" => {}
+            Value::Stated(_) if *name == "grant_type" => {
+                at.warn("a token is requested with the grant client_credentials here");
+            }
             Value::Stated(text) if NAMED_PARAMETERS.contains(name) => written[*name] = json!(text),
             Value::Stated(text) => _ = others.insert((*name).to_owned(), json!(text)),
         }

@@ -204,9 +204,8 @@ impl Field<'_> {
     /// The condition of a pattern. With `*` in the middle, no text can begin and end by the same characters.
     fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
-        let text = |how, part: &str| {
-            self.text(Text { how, with_case: true, is_negated }, &json!([part]))
-        };
+        let text =
+            |how, part: &str| self.text(Text { how, with_case: true, is_negated }, &json!([part]));
         match parts.as_slice() {
             _ if pattern.contains('\\') => None,
             [whole] => Some(text("In", whole)),

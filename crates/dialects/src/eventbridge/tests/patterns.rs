@@ -65,7 +65,10 @@ fn a_field_of_the_detail_matches_as_in_eventbridge() {
         (json!([{ "anything-but": ["new", "renew"] }]), "1 2 4 5 6 7 8 9 12 13 14"),
         (json!([{ "anything-but": { "prefix": "new" } }]), "1 3 4 5 6 7 8 9 12 13 14"),
         (json!([{ "anything-but": { "wildcard": "n*w" } }]), "1 2 3 4 5 6 7 8 9 12 13 14"),
-        (json!([{ "anything-but": { "equals-ignore-case": ["NEW"] } }]), "2 3 4 5 6 7 8 9 12 13 14"),
+        (
+            json!([{ "anything-but": { "equals-ignore-case": ["NEW"] } }]),
+            "2 3 4 5 6 7 8 9 12 13 14",
+        ),
         (json!([{ "exists": true }]), "0 1 2 3 4 5 6 7 8 9 12 13 14"),
         (json!([{ "exists": false }]), "10 11 -"),
         (json!([{ "exists": false }, "new"]), "0 9 10 11 -"),
@@ -83,13 +86,29 @@ fn a_field_of_the_detail_matches_as_in_eventbridge() {
 #[test]
 fn a_field_is_found_in_lists_of_objects_and_by_its_exact_name() {
     for (pattern, detail, expected) in [
-        (json!({ "items": { "sku": ["b"] } }), json!({ "items": [{ "sku": "a" }, { "sku": "b" }] }), true),
-        (json!({ "items": { "sku": [{ "exists": false }] } }), json!({ "items": [{ "sku": "a" }] }), false),
-        (json!({ "items": { "sku": [{ "anything-but": "a" }] } }), json!({ "items": [{ "sku": "a" }] }), false),
+        (
+            json!({ "items": { "sku": ["b"] } }),
+            json!({ "items": [{ "sku": "a" }, { "sku": "b" }] }),
+            true,
+        ),
+        (
+            json!({ "items": { "sku": [{ "exists": false }] } }),
+            json!({ "items": [{ "sku": "a" }] }),
+            false,
+        ),
+        (
+            json!({ "items": { "sku": [{ "anything-but": "a" }] } }),
+            json!({ "items": [{ "sku": "a" }] }),
+            false,
+        ),
         (json!({ "State": ["a"] }), json!({ "state": "a" }), false),
         (json!({ "State": [{ "exists": false }] }), json!({ "state": "a" }), true),
     ] {
-        assert_eq!(matches(&subscription(&pattern), &event(&detail)), expected, "{pattern} {detail}");
+        assert_eq!(
+            matches(&subscription(&pattern), &event(&detail)),
+            expected,
+            "{pattern} {detail}"
+        );
     }
 }
 
