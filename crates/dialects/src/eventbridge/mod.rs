@@ -16,6 +16,7 @@ mod literal;
 mod pattern;
 mod request;
 mod resources;
+mod secrets;
 mod target;
 mod template;
 mod template_text;

@@ -85,7 +85,7 @@ pub(super) fn destination(
 fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     let values = parameters.and_then(|of| of.peek("PathParameterValues"));
     let mut parts = literal(at)?.split('*');
-    let mut url = parts.next().unwrap_or_default().to_owned();
+    let mut url = without_tags(parts.next().unwrap_or_default());
     let mut values = values.map_or(Some(Vec::new()), |of| of.list())?.into_iter();
     for part in parts {
         match values.next() {
@@ -97,12 +97,17 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
                 url.push('*');
             }
         }
-        url.push_str(part);
+        url.push_str(&without_tags(part));
     }
     if let Some(value) = values.next() {
         value.warn("not used: the endpoint has no * for this value");
     }
     Some(url)
+}
+
+/// A part of an endpoint, in which nothing begins an expression.
+fn without_tags(part: &str) -> String {
+    part.replace('{', "%7B").replace('}', "%7D")
 }
 
 /// A part of a path. A constant stays in the path, and is no template.

@@ -5,6 +5,8 @@
 
 use delivery::document::reader::Cursor;
 
+use super::secrets::Variables;
+
 /// The parts of EventBridge that documents describe.
 #[derive(Default)]
 pub(super) struct Resources<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Resources<'a> {
     pub(super) connections: Vec<Resource<'a>>,
     /// The event buses of templates.
     pub(super) buses: Vec<Resource<'a>>,
+    /// The variables of the secrets of all connections.
+    pub(super) variables: Variables,
 }
 
 /// A rule and its targets.

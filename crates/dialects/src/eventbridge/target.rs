@@ -15,6 +15,7 @@ use super::super::translation::Translation;
 use super::connection::{self, Connection};
 use super::literal::{literal, refuse_deployed, section};
 use super::resources::{self, Resources, Rule};
+use super::secrets::Secrets;
 use super::{input, request};
 
 /// The content type of every body, unless a header states another one.
@@ -104,8 +105,8 @@ impl<'a> TargetReader<'a, '_> {
         })??;
         let connection =
             found(&connection_arn, &self.resources.connections, "describe-connection")?;
-        let name = connection.name;
-        let connection = connection.at.mapping(|of| connection::read(of, name))??;
+        let secrets = Secrets { connection: connection.name, variables: &self.resources.variables };
+        let connection = connection.at.mapping(|of| connection::read(of, &secrets))??;
         let is_get = destination.at.text_at("HttpMethod") == "GET";
         let content_type = request::parameters(parameters.as_ref(), &connection, to)?;
         if is_get {
