@@ -1,6 +1,6 @@
 //! Documents → the parts of EventBridge that they describe.
 //!
-//! Separate from these because only this module knows which output is of which command.
+//! Separate because only this module recognises the output of each command.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
@@ -23,7 +23,7 @@ pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
     document.peek("apiVersion").is_none() && kind(document).is_some()
 }
 
-/// Reports a list of the AWS CLI, which has less than the descriptions that are read; false for another document.
+/// Reports a list of the AWS CLI, whose entries lack fields of the descriptions; false for another document.
 pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
     let lists = [
         ("Rules", "describe-rule"),
@@ -73,7 +73,7 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     found
 }
 
-/// Adds the targets of a rule. Their output does not name it, so it is the only one, or the name of the file does.
+/// Adds the targets of a rule. Their output does not name the rule: it is the only one, or the file is named after it.
 fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let is_only = rules.len() == 1;
     let named = |rule: &&mut Rule<'_>| is_only || document.file_stem().contains(rule.name);

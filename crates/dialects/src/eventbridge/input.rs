@@ -1,7 +1,7 @@
 //! The body that a target gets: the event, a part of it, a constant, or a template with variables.
 //!
 //! Separate because a template of EventBridge is a text in which `<name>` is a variable: as JSON where it stands alone, and
-//! as the inside of a text between quotes. Everything else of it stays as it is written.
+//! as the inside of a text between quotes. All other text is copied.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::literal::literal;
 use super::template_text::{constant, expression};
 
-/// The names of what a rule has in every template.
+/// The prefix of the predefined variables.
 const RESERVED: &str = "aws.events.";
 /// The members of an event without its detail.
 const ENVELOPE: [&str; 8] =
@@ -25,7 +25,7 @@ pub(super) const WHOLE_EVENT: &str = "{{ event.data | tojson }}";
 /// A member that is added to a body: its name, and its value as part of a template in JSON.
 pub(super) type Member = (String, String);
 
-/// Reads the input of a target. `None` if the event is sent as it is, or with an error.
+/// Reads the input of a target. `None` after an error, or if the event is sent unchanged.
 pub(super) fn body(
     target: &Fields<'_>,
     (rule, arn): (&str, &str),
@@ -181,7 +181,7 @@ fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
 }
 
 impl Variable {
-    /// Its part of a template. A value that the event does not have is null, or nothing within a text.
+    /// Writes the variable. A value that the event lacks is null, or nothing within a text.
     fn written(&self, place: Place) -> String {
         match (self, place) {
             (Self::Path(path), Place::Value) => json_of(&format!("{path} | default(none)")),

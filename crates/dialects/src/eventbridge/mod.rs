@@ -1,10 +1,10 @@
-//! Amazon EventBridge: rules whose targets are API destinations, with the connections of these.
+//! Amazon EventBridge: rules whose targets are API destinations, and the connections that these use.
 //!
 //! Separate because it is one of several families of dialects. The files are what the AWS CLI prints (`aws events
 //! describe-rule`, `list-targets-by-rule`, `describe-api-destination`, `describe-connection`), or templates of CloudFormation.
 //!
 //! Steps: documents → rules, destinations and connections (`gathered`, `template`, `resources`) → for each target a Subscription in the
-//! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`). An event bus
+//! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`, `secrets`). An event bus
 //! is a topic, which reads the events as EventBridge sends them to a queue, so no byte of an event changes.
 //!
 //! Promises: what has no equivalent is an error or a warning at its field, and a condition of a pattern is never left out.
@@ -65,7 +65,7 @@ pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_
     buses.iter().map(|(name, bus)| topic(name, bus)).collect()
 }
 
-/// Reads what the targets of a rule share. `Some(None)` if there is nothing to convert.
+/// Reads the values that the targets of a rule share. `Some(None)` if there is nothing to convert.
 fn reader<'a, 'r>(
     rule: &'r Rule<'a>,
     fields: &Fields<'a>,

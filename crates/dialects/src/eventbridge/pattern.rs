@@ -9,6 +9,7 @@ use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 use serde_json::{Map, Value as Json, json};
 
+use super::super::text;
 use super::literal::refuse_deployed;
 
 /// The help for a condition that no filter expresses.
@@ -45,11 +46,12 @@ fn everything() -> Json {
     json!({ "cesql": "TRUE" })
 }
 
-/// The pattern, whether it is a mapping or JSON in a text.
+/// The pattern, whether it is a mapping or JSON in a text. A field that is there twice is an error: one condition would be
+/// lost.
 pub(super) fn read(at: &Cursor<'_>) -> Option<Json> {
     let Some(text) = at.peek_text() else { return Some(at.json()) };
-    let read = serde_json::from_str(text);
-    read.map_err(|error| at.error(format!("not JSON: {error}"))).ok()
+    let read = text::parse("pattern.json", text).into_document();
+    read.map(|pattern| at.beside(&pattern).json()).map_err(|problem| at.error(problem)).ok()
 }
 
 /// The sources that a pattern names exactly; `None` if others match too.

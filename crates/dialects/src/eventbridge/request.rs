@@ -16,7 +16,7 @@ use super::connection::{Connection, Value};
 use super::literal::literal;
 use super::template_text::dynamic;
 
-/// Headers that EventBridge does not send, whoever states them.
+/// Headers that EventBridge removes from every request.
 const REMOVED_HEADERS: [&str; 33] = [
     "a-im",
     "accept-charset",

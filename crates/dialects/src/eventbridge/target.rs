@@ -1,6 +1,6 @@
 //! A target of a rule → a Subscription in the native form.
 //!
-//! Separate because a target needs all parts: its rule, its API destination and the connection of that.
+//! Separate because a target needs all parts: its rule, its API destination, and the connection that the destination names.
 
 use std::ops::RangeInclusive;
 
@@ -31,7 +31,7 @@ const RETRIED: u16 = 401;
 const AGE_MAX_SECONDS: u32 = 86_400;
 const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
 
-/// Reads the targets of a rule, which share these.
+/// Reads the targets of a rule, with the values that they share.
 pub(super) struct TargetReader<'a, 'r> {
     pub(super) rule: &'r Rule<'a>,
     pub(super) topic: TopicName,
@@ -91,7 +91,7 @@ impl<'a> TargetReader<'a, '_> {
         Some(to)
     }
 
-    /// Sets what is requested.
+    /// Sets the fields of the request.
     fn set_request(&self, target: &Fields<'a>, to: &mut Translation) -> Option<()> {
         let parameters = section(target, "HttpParameters")?;
         let arn = target.required("Arn")?;
@@ -124,7 +124,7 @@ impl<'a> TargetReader<'a, '_> {
         Some(())
     }
 
-    /// Sets the body and its content type. The event as it is needs neither.
+    /// Sets the body and its content type. An unchanged event needs neither.
     fn set_body(
         &self,
         target: &Fields<'a>,
@@ -169,7 +169,7 @@ fn found<'r, 'a>(
     })
 }
 
-/// Sets the limits of retries. The first attempt is none there, and one here.
+/// Sets the limits of retries. EventBridge counts retries, and `maxAttempts` also counts the first attempt.
 fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let limits = |of: &Fields<'_>| {
         let attempts = of.given("MaximumRetryAttempts");

@@ -181,7 +181,16 @@ fn a_pattern_that_is_none_is_an_error() {
     ] {
         assert_eq!(refused(&[rule(&pattern), targets(&json!({}))]), expected);
     }
-    let broken = json!({ "Name": "orders", "Arn": RULE_ARN, "EventPattern": "{" });
-    let found = refused(&[broken, targets(&json!({}))]);
-    assert!(found.starts_with("1.json: error: EventPattern: not JSON: EOF"));
+    for (text, expected) in [
+        ("{", "not JSON that can be read"),
+        (
+            r#"{"source":["a"],"source":["b"]}"#,
+            "source is defined twice in one mapping; keep one of them",
+        ),
+        ("", "one value is expected, found 0"),
+    ] {
+        let broken = json!({ "Name": "orders", "Arn": RULE_ARN, "EventPattern": text });
+        let found = refused(&[broken, targets(&json!({}))]);
+        assert!(found.starts_with(&format!("1.json: error: EventPattern: {expected}")), "{found}");
+    }
 }

@@ -42,9 +42,9 @@ pub enum Arrays {
     /// Not at all: every comparison fails, also a negated one (Event Grid on Kubernetes, "Filtering
     /// on array values").
     Fail,
-    /// By the values that are no list and no object, in lists of any depth, as event patterns of Amazon EventBridge: a
-    /// comparison holds if it holds for one of them, also a negated one. Null is a value. The names of the key are compared
-    /// exactly, and may lead through lists of objects.
+    /// By its values that are no list and no object, as event patterns of Amazon EventBridge compare them. A comparison
+    /// holds if it holds for one of them, also a negated one. Null is a value. The names of the key are compared exactly,
+    /// and may lead through lists of objects.
     Leaves,
 }
 
