@@ -101,9 +101,8 @@ pub fn parse(file: Source<'_>) -> ParsedFile {
     let parsed = match foreign::recognised(name, text) {
         Some(message) => Parsed::unreadable(message),
         None => {
-            let parse = |text: &str| text::parse(name, &eventbridge::without_tags(text));
-            let template = |text: &str| text::parse("", &eventbridge::without_tags(text));
-            parse(text).with_inner(eventbridge::template_body, template)
+            let template = |text: &str| text::parse("", text);
+            text::parse(name, text).with_inner(eventbridge::template_body, template)
         }
     };
     ParsedFile { name: name.to_owned(), parsed }

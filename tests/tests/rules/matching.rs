@@ -56,7 +56,8 @@ pub(crate) const MATCHES: [TextMatch; 4] =
     [TextMatch::In, TextMatch::Contains, TextMatch::BeginsWith, TextMatch::EndsWith];
 
 /// Every way to compare an array.
-pub(crate) const ARRAYS: [Arrays; 3] = [Arrays::OtherType, Arrays::Elements, Arrays::Fail];
+pub(crate) const ARRAYS: [Arrays; 4] =
+    [Arrays::OtherType, Arrays::Elements, Arrays::Fail, Arrays::Leaves];
 
 /// Any condition of Event Grid's advanced filters.
 fn condition() -> impl Strategy<Value = Filter> {

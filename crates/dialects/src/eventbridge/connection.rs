@@ -1,14 +1,14 @@
 //! Connections: how requests authenticate, and the parameters that are added to each of them.
 //!
-//! Separate because a connection may have several destinations, and because of its secrets: EventBridge prints none. Each
-//! becomes the name of a variable, with a warning to set it, unless a template names where the secret is stored.
+//! Separate because a connection may have several destinations.
 
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::auth::oauth2::NAMED_PARAMETERS;
 use serde_json::{Map, Value as Json, json};
 
-use super::literal::literal;
+use super::literal::{literal, section};
+use super::secrets::Secrets;
 use super::template_text::constant;
 
 /// The authentication of requests, and the parameters that are added to them.
@@ -69,19 +69,19 @@ const IGNORED_FIELDS: [&str; 11] = [
 ];
 
 /// Reads a connection.
-pub(super) fn read<'a>(fields: &Fields<'a>, name: &str) -> Option<Connection<'a>> {
+pub(super) fn read<'a>(fields: &Fields<'a>, secrets: &Secrets<'_>) -> Option<Connection<'a>> {
     fields.accept(&IGNORED_FIELDS);
     fields.given("InvocationConnectivityParameters").iter().for_each(report_private);
     let kind = fields.required("AuthorizationType")?;
     let at = fields.required("AuthParameters")?;
     at.mapping(|of| {
         of.given("ConnectivityParameters").iter().for_each(report_private);
-        let mut connection = Connection { auth: auth(of, &kind, name), ..Connection::default() };
-        if let Some(added) = of.given("InvocationHttpParameters") {
+        let mut connection = Connection { auth: auth(of, &kind, secrets), ..Connection::default() };
+        if let Some(added) = section(of, "InvocationHttpParameters")? {
             added.mapping(|of| {
-                connection.headers = parameters(of, "HeaderParameters", name)?;
-                connection.query = parameters(of, "QueryStringParameters", name)?;
-                connection.body = parameters(of, "BodyParameters", name)?;
+                connection.headers = parameters(of, "HeaderParameters", secrets)?;
+                connection.query = parameters(of, "QueryStringParameters", secrets)?;
+                connection.body = parameters(of, "BodyParameters", secrets)?;
                 Some(())
             })??;
         }
@@ -95,7 +95,11 @@ fn report_private(at: &Cursor<'_>) {
     at.warn(Message::new(message).help("run dispatch in a VPC that reaches it"));
 }
 
-fn auth<'a>(of: &Fields<'a>, kind: &Cursor<'a>, name: &str) -> Option<(Json, Cursor<'a>)> {
+fn auth<'a>(
+    of: &Fields<'a>,
+    kind: &Cursor<'a>,
+    secrets: &Secrets<'_>,
+) -> Option<(Json, Cursor<'a>)> {
     let field = match literal(kind)? {
         "API_KEY" => "ApiKeyAuthParameters",
         "BASIC" => "BasicAuthParameters",
@@ -106,61 +110,31 @@ fn auth<'a>(of: &Fields<'a>, kind: &Cursor<'a>, name: &str) -> Option<(Json, Cur
     let auth = at.mapping(|of| match field {
         "ApiKeyAuthParameters" => {
             let header = literal(&of.required("ApiKeyName")?)?;
-            let value = secret(of, "ApiKeyValue", (name, "API_KEY"));
+            let value = secrets.secret(of, "ApiKeyValue", "API_KEY");
             Some(json!({ "header": { "name": header, "value": value } }))
         }
         "BasicAuthParameters" => {
             let user = literal(&of.required("Username")?)?;
-            let password = secret(of, "Password", (name, "PASSWORD"));
+            let password = secrets.secret(of, "Password", "PASSWORD");
             Some(json!({ "basic": { "user": user, "password": password } }))
         }
-        _ => oauth2(of, name).map(|client| json!({ "oauth2": client })),
+        _ => oauth2(of, secrets).map(|client| json!({ "oauth2": client })),
     })??;
     Some((auth, at))
-}
-
-/// The name of the secret in a field, which only a template has. A stated secret is not copied: a variable stands in its
-/// place, with a warning to set it.
-fn secret(of: &Fields<'_>, field: &'static str, (connection, part): (&str, &str)) -> String {
-    let stated = of.given(field);
-    if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
-        return stored;
-    }
-    let name = format!("{connection}_{part}").to_ascii_uppercase();
-    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
-    let message = format!("the secret {why}: the Subscription names it env:{name}");
-    let help = format!("set {name} for dispatch, or name a secret of a store in its place");
-    stated.as_ref().unwrap_or(of.parent()).warn(Message::new(message).help(help));
-    format!("env:{name}")
-}
-
-/// The name of a secret that a dynamic reference of CloudFormation names, such as
-/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`.
-fn stored(text: &str) -> Option<String> {
-    let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
-    if let Some(parameter) = reference.strip_prefix("ssm-secure:") {
-        return Some(format!("ssm:{}", parameter.split(':').next()?));
-    }
-    let secret = reference.strip_prefix("secretsmanager:")?;
-    let (id, rest) = secret.split_once(":SecretString").unwrap_or((secret, ""));
-    let member = rest.strip_prefix(':').and_then(|rest| rest.split(':').next());
-    let member = member.filter(|member| !member.is_empty());
-    Some(format!("secretsmanager:{id}{}", member.map(|of| format!("#{of}")).unwrap_or_default()))
 }
 
 /// The parameters of a list. A secret has no value in the output of the AWS CLI.
 fn parameters<'a>(
     of: &Fields<'a>,
     field: &'static str,
-    connection: &str,
+    secrets: &Secrets<'_>,
 ) -> Option<Vec<Parameter<'a>>> {
     let Some(list) = of.given(field) else { return Some(Vec::new()) };
     list.each(|at| {
         at.mapping(|of| {
             let name = literal(&of.required("Key")?)?;
             let value = match of.is_true("IsValueSecret") {
-                true => Value::Secret(secret(of, "Value", (connection, name))),
+                true => Value::Secret(secrets.secret(of, "Value", name)),
                 false => Value::Stated(literal(&of.required("Value")?)?),
             };
             Some(Parameter { name, value, at: at.clone() })
@@ -169,7 +143,7 @@ fn parameters<'a>(
 }
 
 /// The native form of `OAuthParameters`.
-fn oauth2(of: &Fields<'_>, connection: &str) -> Option<Json> {
+fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     let endpoint = of.required("AuthorizationEndpoint")?;
     let mut token_url = literal(&endpoint)?.to_owned();
     if let Some(method) = of.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
@@ -178,15 +152,15 @@ fn oauth2(of: &Fields<'_>, connection: &str) -> Option<Json> {
     }
     let client = of.required("ClientParameters")?.mapping(|of| {
         let id = literal(&of.required("ClientID")?)?;
-        Some((id.to_owned(), secret(of, "ClientSecret", (connection, "CLIENT_SECRET"))))
+        Some((id.to_owned(), secrets.secret(of, "ClientSecret", "CLIENT_SECRET")))
     });
     let (id, client_secret) = client??;
     let mut written = json!({ "clientId": id, "clientSecret": client_secret });
-    if let Some(added) = of.given("OAuthHttpParameters") {
+    if let Some(added) = section(of, "OAuthHttpParameters")? {
         let read = added.mapping(|of| {
-            let body = parameters(of, "BodyParameters", connection)?;
-            let query = parameters(of, "QueryStringParameters", connection)?;
-            let headers = parameters(of, "HeaderParameters", connection)?;
+            let body = parameters(of, "BodyParameters", secrets)?;
+            let query = parameters(of, "QueryStringParameters", secrets)?;
+            let headers = parameters(of, "HeaderParameters", secrets)?;
             Some((body, query, headers))
         });
         let (body, query, headers) = read??;
@@ -210,7 +184,10 @@ fn form(body: &[Parameter<'_>], written: &mut Json) {
     for Parameter { name, value, at } in body {
         match value {
             Value::Secret(_) => at.warn(not_sent(name)),
-            Value::Stated(_) if *name == "grant_type" => {}
+            Value::Stated("client_credentials") if *name == "grant_type" => {}
+            Value::Stated(_) if *name == "grant_type" => {
+                at.warn("a token is requested with the grant client_credentials here");
+            }
             Value::Stated(text) if NAMED_PARAMETERS.contains(name) => written[*name] = json!(text),
             Value::Stated(text) => _ = others.insert((*name).to_owned(), json!(text)),
         }

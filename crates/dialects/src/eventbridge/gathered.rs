@@ -1,8 +1,8 @@
 //! Documents → the parts of EventBridge that they describe.
 //!
-//! Separate from these because only this module knows which output is of which command.
+//! Separate because only this module recognises the output of each command.
 
-use delivery::document::findings::Message;
+use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 
 use super::resources::{Resource, Resources, Rule};
@@ -23,7 +23,7 @@ pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
     document.peek("apiVersion").is_none() && kind(document).is_some()
 }
 
-/// Reports a list of the AWS CLI, which has less than the descriptions that are read; false for another document.
+/// Reports a list of the AWS CLI, whose entries lack fields of the descriptions; false for another document.
 pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
     let lists = [
         ("Rules", "describe-rule"),
@@ -73,16 +73,29 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     found
 }
 
-/// Adds the targets of a rule. Their output does not name it, so it is the only one, or the name of the file does.
+/// Adds the targets of a rule. Their output does not name the rule: it is the only one, or the file is named after it.
 fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let is_only = rules.len() == 1;
-    let named = rules.iter_mut().filter(|rule| is_only || document.file_stem().contains(rule.name));
-    let Some(rule) = named.max_by_key(|rule| rule.name.len()) else {
+    let named = |rule: &&mut Rule<'_>| is_only || document.file_stem().contains(rule.name);
+    let mut named: Vec<_> = rules.iter_mut().filter(named).collect();
+    let longest = named.iter().map(|rule| rule.name.len()).max().unwrap_or_default();
+    named.retain(|rule| rule.name.len() == longest);
+    let [rule] = &mut named[..] else {
         let message = "no file has the rule of these targets, or several may be theirs";
         let help = "add the output of: aws events describe-rule --name RULE; with several rules, the name of this file has \
                     to contain that of its rule, such as RULE-targets.json";
         return document.error(Message::new(message).help(help));
     };
-    let targets = document.peek("Targets").map(|targets| targets.peek_list());
-    rule.targets.get_or_insert_default().extend(targets.unwrap_or_default());
+    if let Some(token) = document.peek("NextToken") {
+        let help =
+            "add the output of aws events list-targets-by-rule without --limit and --max-items";
+        token.error(Message::new("the rule has targets that are not in this file").help(help));
+    }
+    if rule.targets.is_some() {
+        let message = format!("another file has the targets of the rule {}", quoted(rule.name));
+        let help =
+            "keep one of them, and add the rule of the other: aws events describe-rule --name RULE";
+        return document.error(Message::new(message).help(help));
+    }
+    rule.targets = document.peek("Targets").map(|targets| targets.peek_list());
 }

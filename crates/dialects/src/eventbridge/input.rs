@@ -1,7 +1,7 @@
 //! The body that a target gets: the event, a part of it, a constant, or a template with variables.
 //!
 //! Separate because a template of EventBridge is a text in which `<name>` is a variable: as JSON where it stands alone, and
-//! as the inside of a text between quotes. Everything else of it stays as it is written.
+//! as the inside of a text between quotes. All other text is copied.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::literal::literal;
 use super::template_text::{constant, expression};
 
-/// The names of what a rule has in every template.
+/// The prefix of the predefined variables.
 const RESERVED: &str = "aws.events.";
 /// The members of an event without its detail.
 const ENVELOPE: [&str; 8] =
@@ -25,7 +25,7 @@ pub(super) const WHOLE_EVENT: &str = "{{ event.data | tojson }}";
 /// A member that is added to a body: its name, and its value as part of a template in JSON.
 pub(super) type Member = (String, String);
 
-/// Reads the input of a target. `None` if the event is sent as it is, or with an error.
+/// Reads the input of a target. `None` after an error, or if the event is sent unchanged.
 pub(super) fn body(
     target: &Fields<'_>,
     (rule, arn): (&str, &str),
@@ -81,7 +81,8 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
              {{{{ ({object})[name] | tojson }}}},{{% endfor %}}{written}}}"
         ));
     }
-    let open = whole.trim_end().strip_suffix('}').filter(|open| open.starts_with('{'))?;
+    let is_object = |open: &&str| open.starts_with('{') && !open.starts_with("{{");
+    let open = whole.trim_end().strip_suffix('}').filter(is_object)?;
     let comma = if open.trim() == "{" { "" } else { "," };
     Some(format!("{open}{comma}{written}}}"))
 }
@@ -103,9 +104,13 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     variables.insert("aws.events.event.json", Variable::Path("event.data".to_owned()));
     variables
         .insert("aws.events.event.ingestion-time", Variable::Path("event.data.time".to_owned()));
-    if template.contains("<aws.events.rule-arn>") && arn.is_empty() {
+    let unstated =
+        [("<aws.events.rule-name>", "name", rule), ("<aws.events.rule-arn>", "ARN", arn)];
+    let unstated = unstated.iter().find(|(tag, _, text)| text.is_empty() && template.contains(tag));
+    if let Some((_, what, _)) = unstated {
         let help = "write it, or convert the output of aws events describe-rule";
-        return at.refuse(Message::new("a template does not state the ARN of its rule").help(help));
+        let message = format!("a template does not state the {what} of its rule");
+        return at.refuse(Message::new(message).help(help));
     }
     if template.contains("<aws.events.event.ingestion-time>") {
         let message =
@@ -176,7 +181,7 @@ fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
 }
 
 impl Variable {
-    /// Its part of a template. A value that the event does not have is null, or nothing within a text.
+    /// Writes the variable. A value that the event lacks is null, or nothing within a text.
     fn written(&self, place: Place) -> String {
         match (self, place) {
             (Self::Path(path), Place::Value) => json_of(&format!("{path} | default(none)")),

@@ -1,9 +1,9 @@
-//! Texts that have to be literal: intrinsic functions of CloudFormation are not evaluated.
+//! Texts and sections that have to be literal: intrinsic functions of CloudFormation are not evaluated.
 //!
-//! Separate because every part of a delivery has such texts.
+//! Separate because every part of a delivery has them.
 
 use delivery::document::findings::Message;
-use delivery::document::reader::Cursor;
+use delivery::document::reader::{Cursor, Entry, Fields};
 
 /// The help for a value that only the deployed stack has.
 const DEPLOYED: &str = "write the value, or convert the outputs of aws events describe-rule, list-targets-by-rule, \
@@ -11,10 +11,34 @@ const DEPLOYED: &str = "write the value, or convert the outputs of aws events de
 
 /// Text that is literal; reports a value that only the deployed stack has.
 pub(super) fn literal<'a>(at: &Cursor<'a>) -> Option<&'a str> {
-    let is_dynamic = |text: &str| ["${", "{{resolve:"].iter().any(|sign| text.contains(sign));
+    if let Some(text) = at.peek("Fn::Sub").and_then(|text| text.peek_text())
+        && !is_dynamic(text)
+    {
+        return Some(text);
+    }
+
     let is_deployed = at.is_mapping() || at.peek_text().is_some_and(is_dynamic);
     if is_deployed {
-        return at.refuse(Message::new("only the deployed stack has this value").help(DEPLOYED));
+        return refuse_deployed(at);
     }
     at.text()
+}
+
+fn is_dynamic(text: &str) -> bool {
+    ["${", "{{resolve:"].iter().any(|sign| text.contains(sign))
+}
+
+/// A section, if there is one. A function in its place is an error: its settings would be lost.
+pub(super) fn section<'a>(fields: &Fields<'a>, name: &'static str) -> Option<Option<Cursor<'a>>> {
+    let Some(at) = fields.given(name) else { return Some(None) };
+    let is_function = |of: &Entry<'_>| of.name.starts_with("Fn::") || of.name == "Ref";
+    if at.peek_entries().iter().any(is_function) {
+        return refuse_deployed(&at);
+    }
+    Some(Some(at))
+}
+
+/// Reports a value that only the deployed stack has.
+pub(super) fn refuse_deployed<T>(at: &Cursor<'_>) -> Option<T> {
+    at.refuse(Message::new("only the deployed stack has this value").help(DEPLOYED))
 }

@@ -1,10 +1,10 @@
-//! Amazon EventBridge: rules whose targets are API destinations, with the connections of these.
+//! Amazon EventBridge: rules whose targets are API destinations, and the connections that these use.
 //!
 //! Separate because it is one of several families of dialects. The files are what the AWS CLI prints (`aws events
 //! describe-rule`, `list-targets-by-rule`, `describe-api-destination`, `describe-connection`), or templates of CloudFormation.
 //!
 //! Steps: documents → rules, destinations and connections (`gathered`, `template`, `resources`) → for each target a Subscription in the
-//! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`). An event bus
+//! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`, `secrets`). An event bus
 //! is a topic, which reads the events as EventBridge sends them to a queue, so no byte of an event changes.
 //!
 //! Promises: what has no equivalent is an error or a warning at its field, and a condition of a pattern is never left out.
@@ -16,6 +16,7 @@ mod literal;
 mod pattern;
 mod request;
 mod resources;
+mod secrets;
 mod target;
 mod template;
 mod template_text;
@@ -30,11 +31,12 @@ use delivery::subscription::name::TopicName;
 use serde_json::{Value as Json, json};
 
 use super::translation::Translated;
+use literal::{literal, refuse_deployed};
 use resources::{Resources, Rule};
 use target::TargetReader;
 
 pub(super) use gathered::{is_event_bridge, report_list};
-pub(super) use template::{body as template_body, without_tags};
+pub(super) use template::body as template_body;
 
 /// The namespace of all event buses.
 const NAMESPACE: &str = "eventbridge";
@@ -63,7 +65,7 @@ pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_
     buses.iter().map(|(name, bus)| topic(name, bus)).collect()
 }
 
-/// Reads what the targets of a rule share. `Some(None)` if there is nothing to convert.
+/// Reads the values that the targets of a rule share. `Some(None)` if there is nothing to convert.
 fn reader<'a, 'r>(
     rule: &'r Rule<'a>,
     fields: &Fields<'a>,
@@ -78,6 +80,7 @@ fn reader<'a, 'r>(
         schedule.warn(Message::new("a schedule is not converted").help(help));
     }
     let Some(filter_at) = pattern else { return Some(None) };
+    state.as_ref().map_or(Some(""), literal)?;
     let Some(targets) = &rule.targets else {
         let command = "aws events list-targets-by-rule --rule";
         let help = format!("add the output of: {command} {0} > {0}-targets.json", rule.name);
@@ -92,7 +95,7 @@ fn reader<'a, 'r>(
     let filter = pattern::filter(&pattern, &filter_at)?;
     let topic = TopicName {
         namespace: NAMESPACE.to_owned(),
-        topic: bus_name(bus.as_ref(), &resources.buses),
+        topic: bus_name(bus.as_ref(), &resources.buses)?,
     };
     let sources = pattern::sources(&pattern).unwrap_or_else(|| {
         let help = format!("add them to from of the topic {topic}, or make it the DefaultTopic");
@@ -121,13 +124,13 @@ fn translate_targets<'a>(
 }
 
 /// The name of an event bus, which a field states as its name, its ARN, or the logical id of a resource.
-fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> String {
-    let Some(at) = at else { return DEFAULT_BUS.to_owned() };
+fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Option<String> {
+    let Some(at) = at else { return Some(DEFAULT_BUS.to_owned()) };
     let stated = at.peek_text().map(str::to_owned).or_else(|| resources::reference(at));
-    let stated = stated.unwrap_or_default();
-    let of_template = resources::named(buses, &stated).map(|of| of.name);
+    let Some(stated) = stated else { return refuse_deployed(at) };
+    let of_template = resources::named(buses, &stated, at).map(|of| of.name);
     let of_arn = stated.split_once(":event-bus/").map(|(_, name)| name);
-    of_template.or(of_arn).unwrap_or(&stated).replace('/', "-")
+    Some(of_template.or(of_arn).unwrap_or(&stated).replace('/', "-"))
 }
 
 /// The topic of an event bus: its events stay as EventBridge writes them, and templates find their id and type.

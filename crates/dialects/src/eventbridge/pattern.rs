@@ -9,18 +9,36 @@ use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 use serde_json::{Map, Value as Json, json};
 
+use super::super::text;
+use super::literal::refuse_deployed;
+
 /// The help for a condition that no filter expresses.
 const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, and leave it out here";
-/// The member that is the same in every event.
-const VERSION: &str = "version";
+/// The members of every event that are texts.
+const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "region", "time"];
 
 /// The filter of a pattern, which may be JSON in a text; `None` with an error if there is no such filter.
 pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     let Json::Object(fields) = pattern else {
         return at.refuse("an event pattern has to be an object");
     };
+    if is_deployed(pattern) {
+        return refuse_deployed(at);
+    }
     let conditions = all_of(fields, "").map_err(|message| at.error(message)).ok()?;
     Some(conditions.unwrap_or_else(everything))
+}
+
+/// Returns true for a function of CloudFormation, or a reference that it resolves. A field of an event may be named `Ref`.
+fn is_deployed(pattern: &Json) -> bool {
+    match pattern {
+        Json::String(text) => text.contains("{{resolve:"),
+        Json::Array(values) => values.iter().any(is_deployed),
+        Json::Object(fields) => fields.iter().any(|(name, value)| {
+            name.starts_with("Fn::") || name == "Ref" && value.is_string() || is_deployed(value)
+        }),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
 }
 
 /// The condition that every event matches.
@@ -28,11 +46,12 @@ fn everything() -> Json {
     json!({ "cesql": "TRUE" })
 }
 
-/// The pattern, whether it is a mapping or JSON in a text.
+/// The pattern, whether it is a mapping or JSON in a text. A field that is there twice is an error: one condition would be
+/// lost.
 pub(super) fn read(at: &Cursor<'_>) -> Option<Json> {
     let Some(text) = at.peek_text() else { return Some(at.json()) };
-    let read = serde_json::from_str(text);
-    read.map_err(|error| at.error(format!("not JSON: {error}"))).ok()
+    let read = text::parse("pattern.json", text).into_document();
+    read.map(|pattern| at.beside(&pattern).json()).map_err(|problem| at.error(problem)).ok()
 }
 
 /// The sources that a pattern names exactly; `None` if others match too.
@@ -54,7 +73,6 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
                 });
                 conditions.push(joined("any", each.collect::<Result<_, Message>>()?));
             }
-            Json::Array(_) if path == VERSION => {}
             Json::Array(values) => conditions.push(any_of(&path, name, values)?),
             Json::Object(fields) => conditions.extend(all_of(fields, &path)?),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {
@@ -77,14 +95,15 @@ fn any_of(path: &str, name: &str, values: &[Json]) -> Result<Json, Message> {
         others.into_iter().partition(|value| value.is_number());
     let mut conditions = Vec::new();
     if !texts.is_empty() {
-        conditions.push(field.text("In", &json!(texts), true));
+        let is_one = Text { how: "In", with_case: true, is_negated: false };
+        conditions.push(field.text(is_one, &json!(texts)));
     }
     if !numbers.is_empty() {
-        conditions.push(field.condition("NumberIn", "values", json!(numbers)));
+        conditions.push(field.comparison("NumberIn", &json!(numbers)));
     }
     for value in others {
         let condition = match value {
-            Json::Bool(_) => Some(field.condition("BoolEquals", "value", value.clone())),
+            Json::Bool(_) => Some(field.comparison("BoolEquals", value)),
             Json::Object(operators) => field.operators(operators),
             Json::Null | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
         };
@@ -103,75 +122,92 @@ fn joined(word: &str, mut conditions: Vec<Json>) -> Json {
     if conditions.len() == 1 { conditions.remove(0) } else { json!({ word: conditions }) }
 }
 
+/// A comparison of a text with values.
+struct Text {
+    /// The end of the operator's name, such as `BeginsWith`.
+    how: &'static str,
+    with_case: bool,
+    is_negated: bool,
+}
+
 /// A field of the event, by its path.
 struct Field<'p> {
     path: &'p str,
 }
 
 impl Field<'_> {
-    /// A condition on the value, or on an element of an array.
-    fn condition(&self, operator: &str, of: &str, value: Json) -> Json {
-        json!({ "eventGrid": { "operatorType": operator, "key": self.path, of: value, "arrays": "elements" } })
+    /// A condition on the value, or on one of the values in an array.
+    fn condition(&self, operator: &str) -> Json {
+        json!({ "eventGrid": { "operatorType": operator, "key": self.path, "arrays": "leaves" } })
     }
 
-    /// A condition on a text. A single value of a member that is a text has a plainer form.
-    fn text(&self, how: &str, values: &Json, with_case: bool) -> Json {
+    /// A condition that compares with one value, or with several in a list.
+    fn comparison(&self, operator: &str, value: &Json) -> Json {
+        let mut condition = self.condition(operator);
+        let field = if value.is_array() { "values" } else { "value" };
+        condition["eventGrid"][field] = value.clone();
+        condition
+    }
+
+    /// A condition on a text. A value of a member that is a text has a plainer form.
+    fn text(&self, Text { how, with_case, is_negated }: Text, values: &Json) -> Json {
         let plain = [("In", "exact"), ("BeginsWith", "prefix"), ("EndsWith", "suffix")];
-        let plain = plain.iter().find(|(of, _)| *of == how && with_case && self.is_plain());
+        let plain = plain.iter().find(|(of, _)| *of == how && PLAIN.contains(&self.path));
+        let plain = plain.filter(|_| with_case && !is_negated);
         if let (Some((_, word)), Some(texts)) = (plain, values.as_array()) {
-            return joined(
-                "any",
-                texts.iter().map(|text| json!({ *word: { self.path: text } })).collect(),
-            );
+            let each = texts.iter().map(|text| json!({ *word: { self.path: text } }));
+            return joined("any", each.collect());
         }
-        let mut condition = self.condition(&format!("String{how}"), "values", values.clone());
+        let not = if is_negated { "Not" } else { "" };
+        let mut condition = self.comparison(&format!("String{not}{how}"), values);
         if with_case {
             condition["eventGrid"]["caseSensitive"] = json!(true);
         }
         condition
     }
 
-    /// Returns true for a member of every event that is a text.
-    fn is_plain(&self) -> bool {
-        ["source", "detail-type", "account", "region", "id", "time"].contains(&self.path)
-    }
-
     /// The condition of an object such as `{"prefix": "eu-"}`; `None` if no filter expresses it.
     fn operators(&self, operators: &Map<String, Json>) -> Option<Json> {
-        let (operator, value) = operators.iter().next().filter(|_| operators.len() == 1)?;
-        match (operator.as_str(), value) {
-            ("exists", Json::Bool(exists)) => {
-                let operator = if *exists { "IsNotNull" } else { "IsNullOrUndefined" };
-                Some(json!({ "eventGrid": { "operatorType": operator, "key": self.path } }))
-            }
+        match single(operators)? {
+            ("exists", Json::Bool(true)) => Some(self.condition("IsNotNull")),
+            ("exists", Json::Bool(false)) => Some(self.condition("IsNullOrUndefined")),
             ("numeric", Json::Array(comparisons)) => self.numeric(comparisons),
             ("anything-but", value) => self.anything_but(value),
-            (word, value) => self.texts(word, value),
+            (word, value) => self.texts(word, value, false),
         }
     }
 
     /// The condition of an operator on texts, with one value or several.
-    fn texts(&self, operator: &str, value: &Json) -> Option<Json> {
-        let ignoring_case = value.get("equals-ignore-case");
-        let values = ignoring_case.unwrap_or(value);
-        let list = if values.is_array() { values.clone() } else { json!([values]) };
-        let texts: Vec<&str> = list.as_array()?.iter().map(Json::as_str).collect::<Option<_>>()?;
-        match operator {
-            "prefix" => Some(self.text("BeginsWith", &list, ignoring_case.is_none())),
-            "suffix" => Some(self.text("EndsWith", &list, ignoring_case.is_none())),
-            "equals-ignore-case" => Some(self.text("In", &list, false)),
-            "wildcard" => {
-                let each = texts.into_iter().map(|pattern| self.wildcard(pattern));
-                Some(joined("any", each.collect::<Option<_>>()?))
-            }
-            _ => None,
-        }
+    fn texts(&self, operator: &str, value: &Json, is_negated: bool) -> Option<Json> {
+        let text = |how| Text { how, with_case: true, is_negated };
+        let without_case = |how| Text { with_case: false, ..text(how) };
+        let ignoring_case = value.as_object().and_then(single);
+        let (text, values) = match (operator, ignoring_case) {
+            ("prefix", Some(("equals-ignore-case", value))) => (without_case("BeginsWith"), value),
+            ("suffix", Some(("equals-ignore-case", value))) => (without_case("EndsWith"), value),
+            ("prefix", _) => (text("BeginsWith"), value),
+            ("suffix", _) => (text("EndsWith"), value),
+            ("equals-ignore-case", _) => (without_case("In"), value),
+            ("wildcard", _) => return self.wildcards(&texts_of(value)?, is_negated),
+            _ => return None,
+        };
+        Some(self.text(text, &json!(texts_of(values)?)))
     }
 
-    /// The condition of a pattern with `*`. With one in the middle, no text can begin and end by the same characters.
-    fn wildcard(&self, pattern: &str) -> Option<Json> {
+    /// The condition of patterns with `*`. One value has to match none of them if it is negated, so there is one pattern.
+    fn wildcards(&self, patterns: &[&str], is_negated: bool) -> Option<Json> {
+        if is_negated && patterns.len() > 1 {
+            return None;
+        }
+        let each = patterns.iter().map(|pattern| self.wildcard(pattern, is_negated));
+        Some(joined("any", each.collect::<Option<_>>()?))
+    }
+
+    /// The condition of a pattern. With `*` in the middle, no text can begin and end by the same characters.
+    fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
-        let text = |how: &str, part: &str| self.text(how, &json!([part]), true);
+        let text =
+            |how, part: &str| self.text(Text { how, with_case: true, is_negated }, &json!([part]));
         match parts.as_slice() {
             _ if pattern.contains('\\') => None,
             [whole] => Some(text("In", whole)),
@@ -179,7 +215,8 @@ impl Field<'_> {
             ["", end] => Some(text("EndsWith", end)),
             ["", part, ""] => Some(text("Contains", part)),
             [begin, end] if !may_overlap(begin, end) => {
-                Some(json!({ "all": [text("BeginsWith", begin), text("EndsWith", end)] }))
+                let word = if is_negated { "any" } else { "all" };
+                Some(json!({ word: [text("BeginsWith", begin), text("EndsWith", end)] }))
             }
             _ => None,
         }
@@ -190,35 +227,50 @@ impl Field<'_> {
         let comparison = |pair: &[Json]| {
             let [operator, value] = pair else { return None };
             let name = match operator.as_str()? {
-                "=" => return Some(self.condition("NumberIn", "values", json!([value]))),
+                "=" => return Some(self.comparison("NumberIn", &json!([value]))),
                 "<" => "NumberLessThan",
                 "<=" => "NumberLessThanOrEquals",
                 ">" => "NumberGreaterThan",
                 ">=" => "NumberGreaterThanOrEquals",
                 _ => return None,
             };
-            Some(self.condition(name, "value", value.clone()))
+            Some(self.comparison(name, value))
         };
         Some(joined("all", comparisons.chunks(2).map(comparison).collect::<Option<_>>()?))
     }
 
-    /// The condition that a value is there, and is none of these.
+    /// The condition that there is a value that is none of these.
     fn anything_but(&self, value: &Json) -> Option<Json> {
-        let is_there = json!({ "eventGrid": { "operatorType": "IsNotNull", "key": self.path } });
-        let values = if value.is_array() { value.clone() } else { json!([value]) };
-        let all = |is: fn(&Json) -> bool| values.as_array().is_some_and(|of| of.iter().all(is));
-        let other = if let Json::Object(operators) = value {
-            let (operator, value) = operators.iter().next().filter(|_| operators.len() == 1)?;
-            json!({ "not": self.texts(operator, value)? })
-        } else if all(Json::is_number) {
-            self.condition("NumberNotIn", "values", values)
-        } else if all(Json::is_string) {
-            json!({ "not": self.text("In", &values, true) })
-        } else {
-            return None;
-        };
-        Some(json!({ "all": [is_there, other] }))
+        if let Json::Object(operators) = value {
+            let (operator, value) = single(operators)?;
+            return self.texts(operator, value, true);
+        }
+        if let Some(texts) = texts_of(value) {
+            let is_none = Text { how: "In", with_case: true, is_negated: true };
+            return Some(self.text(is_none, &json!(texts)));
+        }
+        let numbers = list_of(value);
+        numbers
+            .iter()
+            .all(|of| of.is_number())
+            .then(|| self.comparison("NumberNotIn", &json!(numbers)))
     }
+}
+
+/// The operator and value of an object that has one.
+fn single(operators: &Map<String, Json>) -> Option<(&str, &Json)> {
+    let first = operators.iter().next().filter(|_| operators.len() == 1);
+    first.map(|(operator, value)| (operator.as_str(), value))
+}
+
+/// The elements of a list, or the value itself.
+fn list_of(value: &Json) -> Vec<&Json> {
+    value.as_array().map_or_else(|| vec![value], |list| list.iter().collect())
+}
+
+/// One text or several; `None` if another value is among them.
+fn texts_of(value: &Json) -> Option<Vec<&str>> {
+    list_of(value).into_iter().map(Json::as_str).collect()
 }
 
 /// Returns true if a text that begins with one and ends with the other may be shorter than both.

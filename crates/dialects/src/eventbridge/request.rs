@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::{Cursor, Entry, Fields};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::translation::Translation;
@@ -15,7 +16,7 @@ use super::connection::{Connection, Value};
 use super::literal::literal;
 use super::template_text::dynamic;
 
-/// Headers that EventBridge does not send, whoever states them.
+/// Headers that EventBridge removes from every request.
 const REMOVED_HEADERS: [&str; 33] = [
     "a-im",
     "accept-charset",
@@ -52,6 +53,10 @@ const REMOVED_HEADERS: [&str; 33] = [
     "warning",
 ];
 
+/// The characters of a constant that would end the path, or begin an expression.
+const NOT_IN_PATH: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'\\').add(b'{').add(b'}');
+
 /// Reads an API destination, and sets where requests go.
 pub(super) fn destination(
     fields: &Fields<'_>,
@@ -59,7 +64,7 @@ pub(super) fn destination(
     to: &mut Translation,
 ) -> Option<()> {
     let endpoint = fields.required("InvocationEndpoint")?;
-    let url = url(literal(&endpoint)?, parameters)?;
+    let url = url(&endpoint, parameters)?;
     to.set("destination.url", &json!(url), &endpoint);
     if let Some(method) = fields.given("HttpMethod") {
         let text = literal(&method)?;
@@ -77,22 +82,41 @@ pub(super) fn destination(
 }
 
 /// The endpoint with the values of its `*`.
-fn url(endpoint: &str, parameters: Option<&Cursor<'_>>) -> Option<String> {
+fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     let values = parameters.and_then(|of| of.peek("PathParameterValues"));
-    let mut parts = endpoint.split('*');
-    let mut url = parts.next().unwrap_or_default().to_owned();
-    let mut values = values.map(|of| of.peek_list()).unwrap_or_default().into_iter();
+    let mut parts = literal(at)?.split('*');
+    let mut url = without_tags(parts.next().unwrap_or_default());
+    let mut values = values.map_or(Some(Vec::new()), |of| of.list())?.into_iter();
     for part in parts {
         match values.next() {
-            Some(value) => url.push_str(&dynamic_at(&value)?),
-            None => url.push('*'),
+            Some(value) => url.push_str(&segment(&value)?),
+            None => {
+                let message =
+                    "no value of PathParameterValues is for this *, which stays in the URL";
+                at.warn(Message::new(message).help("add a value for each *"));
+                url.push('*');
+            }
         }
-        url.push_str(part);
+        url.push_str(&without_tags(part));
     }
     if let Some(value) = values.next() {
         value.warn("not used: the endpoint has no * for this value");
     }
     Some(url)
+}
+
+/// A part of an endpoint, in which nothing begins an expression.
+fn without_tags(part: &str) -> String {
+    part.replace('{', "%7B").replace('}', "%7D")
+}
+
+/// A part of a path. A constant stays in the path, and is no template.
+fn segment(at: &Cursor<'_>) -> Option<String> {
+    let text = literal(at)?;
+    if text.starts_with("$.") {
+        return dynamic_at(at);
+    }
+    Some(utf8_percent_encode(text, NOT_IN_PATH).to_string())
 }
 
 /// A constant, or the expression for a path into the event.
@@ -136,9 +160,9 @@ pub(super) fn parameters<'a>(
 type Stated<'a> = (Json, Cursor<'a>);
 
 /// The entries of a section of `HttpParameters`.
-fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Vec<Entry<'a>> {
-    let section = of_target.and_then(|of| of.peek(section));
-    section.map(|of| of.peek_entries()).unwrap_or_default()
+fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Option<Vec<Entry<'a>>> {
+    let section = of_target.and_then(|of| of.peek(section)).filter(|of| !of.is_null());
+    section.map_or(Some(Vec::new()), |of| of.entries())
 }
 
 /// The headers by their names in lower case, without those that EventBridge removes.
@@ -147,7 +171,7 @@ fn headers<'a>(
     connection: &Connection<'a>,
 ) -> Option<BTreeMap<String, Stated<'a>>> {
     let mut headers = BTreeMap::new();
-    for Entry { name, value, .. } in entries(of_target, "HeaderParameters") {
+    for Entry { name, value, .. } in entries(of_target, "HeaderParameters")? {
         headers.insert(name.to_ascii_lowercase(), (header(name, &value)?, value));
     }
     for parameter in &connection.headers {
@@ -170,7 +194,7 @@ fn headers<'a>(
 
 fn query(of_target: Option<&Cursor<'_>>, connection: &Connection<'_>) -> Option<Map<String, Json>> {
     let mut query = Map::new();
-    for Entry { name, value, .. } in entries(of_target, "QueryStringParameters") {
+    for Entry { name, value, .. } in entries(of_target, "QueryStringParameters")? {
         query.insert(name.to_owned(), json!(dynamic_at(&value)?));
     }
     for parameter in &connection.query {

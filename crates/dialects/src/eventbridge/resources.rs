@@ -5,6 +5,8 @@
 
 use delivery::document::reader::Cursor;
 
+use super::secrets::Variables;
+
 /// The parts of EventBridge that documents describe.
 #[derive(Default)]
 pub(super) struct Resources<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Resources<'a> {
     pub(super) connections: Vec<Resource<'a>>,
     /// The event buses of templates.
     pub(super) buses: Vec<Resource<'a>>,
+    /// The variables of the secrets of all connections.
+    pub(super) variables: Variables,
 }
 
 /// A rule and its targets.
@@ -31,14 +35,24 @@ pub(super) struct Resource<'a> {
     pub(super) at: Cursor<'a>,
 }
 
-/// The resource that a reference names: by its ARN, its logical id, or its name.
-pub(super) fn named<'r, 'a>(all: &'r [Resource<'a>], reference: &str) -> Option<&'r Resource<'a>> {
-    let by_id = all.iter().find(|of| of.id == reference);
+/// The resource that a reference names: by its ARN, its logical id, or its name. Two templates may have one logical id for
+/// two resources, so it is that of the template with the reference.
+pub(super) fn named<'r, 'a>(
+    all: &'r [Resource<'a>],
+    reference: &str,
+    at: &Cursor<'_>,
+) -> Option<&'r Resource<'a>> {
+    let is_here = |of: &Resource<'_>| of.at.position().file == at.position().file;
+    let by_id = all.iter().find(|of| of.id == reference && (is_arn(reference) || is_here(of)));
     by_id.or_else(|| {
         let name = name_in(reference)?;
         // A resource of a template has no ARN that could differ.
-        all.iter().find(|of| of.name == name && !of.id.starts_with("arn:"))
+        all.iter().find(|of| of.name == name && !is_arn(of.id))
     })
+}
+
+fn is_arn(id: &str) -> bool {
+    id.starts_with("arn:")
 }
 
 /// The name in an ARN such as `arn:aws:events:eu-west-1:123456789012:api-destination/billing/6a2f…`.
@@ -46,13 +60,14 @@ pub(super) fn name_in(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split('/').nth(1)
 }
 
-/// Returns the ARN in a field, or the logical id of a resource of the same template.
+/// Returns the ARN in a field, or the logical id of a resource of the same template. `None` for another function.
 pub(super) fn reference(at: &Cursor<'_>) -> Option<String> {
     let of_attribute = at.peek("Fn::GetAtt");
     let first = of_attribute.as_ref().and_then(|of| of.peek_list().first().cloned());
     let named = first.or(of_attribute).or_else(|| at.peek("Ref"));
-    let text = named.as_ref().unwrap_or(at).peek_text()?;
-    let is_arn = text.starts_with("arn:");
-    let id = text.split('.').next().filter(|_| !is_arn).unwrap_or(text);
+    let text = named.or_else(|| at.peek("Fn::Sub")).as_ref().unwrap_or(at).peek_text()?;
+    let of_variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+    let text = of_variable.unwrap_or(text);
+    let id = text.split('.').next().filter(|_| !is_arn(text)).unwrap_or(text);
     Some(id.to_owned())
 }

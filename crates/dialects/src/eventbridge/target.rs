@@ -1,6 +1,6 @@
 //! A target of a rule → a Subscription in the native form.
 //!
-//! Separate because a target needs all parts: its rule, its API destination and the connection of that.
+//! Separate because a target needs all parts: its rule, its API destination, and the connection that the destination names.
 
 use std::ops::RangeInclusive;
 
@@ -13,8 +13,9 @@ use serde_json::{Value as Json, json};
 
 use super::super::translation::Translation;
 use super::connection::{self, Connection};
-use super::literal::literal;
+use super::literal::{literal, refuse_deployed, section};
 use super::resources::{self, Resources, Rule};
+use super::secrets::Secrets;
 use super::{input, request};
 
 /// The content type of every body, unless a header states another one.
@@ -30,7 +31,7 @@ const RETRIED: u16 = 401;
 const AGE_MAX_SECONDS: u32 = 86_400;
 const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
 
-/// Reads the targets of a rule, which share these.
+/// Reads the targets of a rule, with the values that they share.
 pub(super) struct TargetReader<'a, 'r> {
     pub(super) rule: &'r Rule<'a>,
     pub(super) topic: TopicName,
@@ -47,14 +48,20 @@ pub(super) struct TargetReader<'a, 'r> {
 /// Returns true for a target that is an API destination; reports any other.
 pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>) -> bool {
     let arn = target.peek("Arn");
-    let reference = arn.as_ref().and_then(resources::reference).unwrap_or_default();
-    let is_known = resources::named(&resources.destinations, &reference).is_some();
+    let at = arn.as_ref().unwrap_or(target);
+    let Some(reference) = arn.as_ref().and_then(resources::reference) else {
+        let message =
+            Message::new("not converted: only the deployed stack has the ARN of this target");
+        at.warn(message.help("add the output of: aws events list-targets-by-rule --rule RULE"));
+        return false;
+    };
+    let is_known = resources::named(&resources.destinations, &reference, at).is_some();
     if is_known || reference.contains(":api-destination/") {
         return true;
     }
     let message = format!("not converted: {} is no API destination", quoted(&reference));
     let help = "write a Subscription with destination.aws, or leave the target in EventBridge";
-    arn.as_ref().unwrap_or(target).warn(Message::new(message).help(help));
+    at.warn(Message::new(message).help(help));
     false
 }
 
@@ -75,7 +82,7 @@ impl<'a> TargetReader<'a, '_> {
         to.imply("destination.timeout", &json!(TIMEOUT));
         self.set_request(target, &mut to)?;
         set_retry(target, &mut to)?;
-        set_dead_letter(target, &mut to);
+        set_dead_letter(target, &mut to)?;
         if let Some(state) = self.state.as_ref().filter(|of| of.peek_text() == Some("DISABLED")) {
             to.set("paused", &json!(true), state);
             let message = "the rule is disabled: its Subscription is paused, and makes dead letters of its events";
@@ -84,9 +91,9 @@ impl<'a> TargetReader<'a, '_> {
         Some(to)
     }
 
-    /// Sets what is requested.
+    /// Sets the fields of the request.
     fn set_request(&self, target: &Fields<'a>, to: &mut Translation) -> Option<()> {
-        let parameters = target.given("HttpParameters");
+        let parameters = section(target, "HttpParameters")?;
         let arn = target.required("Arn")?;
         let destination = found(&arn, &self.resources.destinations, "describe-api-destination")?;
         let connection_arn = destination.at.mapping(|fields| {
@@ -98,8 +105,8 @@ impl<'a> TargetReader<'a, '_> {
         })??;
         let connection =
             found(&connection_arn, &self.resources.connections, "describe-connection")?;
-        let name = connection.name;
-        let connection = connection.at.mapping(|of| connection::read(of, name))??;
+        let secrets = Secrets { connection: connection.name, variables: &self.resources.variables };
+        let connection = connection.at.mapping(|of| connection::read(of, &secrets))??;
         let is_get = destination.at.text_at("HttpMethod") == "GET";
         let content_type = request::parameters(parameters.as_ref(), &connection, to)?;
         if is_get {
@@ -107,6 +114,7 @@ impl<'a> TargetReader<'a, '_> {
                 ["Input", "InputPath", "InputTransformer"].map(|field| target.given(field));
             let members = connection.body.iter().map(|parameter| parameter.at.clone());
             let unused = inputs.into_iter().flatten().chain(members);
+            let unused = unused.chain(content_type.map(|(_, at)| at));
             unused.for_each(|at| at.warn("not sent: a GET has no body"));
         } else {
             self.set_body(target, &connection, content_type, to)?;
@@ -116,7 +124,7 @@ impl<'a> TargetReader<'a, '_> {
         Some(())
     }
 
-    /// Sets the body and its content type. The event as it is needs neither.
+    /// Sets the body and its content type. An unchanged event needs neither.
     fn set_body(
         &self,
         target: &Fields<'a>,
@@ -126,7 +134,8 @@ impl<'a> TargetReader<'a, '_> {
     ) -> Option<()> {
         let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
         let members: Vec<input::Member> = members.collect();
-        let rule = (self.rule.name, self.rule.at.text_at("Arn"));
+        // A rule without a stated name has the logical id of a template as its name.
+        let rule = (self.rule.at.text_at("Name"), self.rule.at.text_at("Arn"));
         let at = target.parent();
         let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;
         let body = match (body, &content_type) {
@@ -151,8 +160,8 @@ fn found<'r, 'a>(
     all: &'r [resources::Resource<'a>],
     command: &str,
 ) -> Option<&'r resources::Resource<'a>> {
-    let reference = resources::reference(at).unwrap_or_default();
-    resources::named(all, &reference).or_else(|| {
+    let Some(reference) = resources::reference(at) else { return refuse_deployed(at) };
+    resources::named(all, &reference, at).or_else(|| {
         let name = resources::name_in(&reference).unwrap_or(&reference);
         let message = format!("no file describes {}", quoted(name));
         let help = format!("add the output of: aws events {command} --name {name}");
@@ -160,7 +169,7 @@ fn found<'r, 'a>(
     })
 }
 
-/// Sets the limits of retries. The first attempt is none there, and one here.
+/// Sets the limits of retries. EventBridge counts retries, and `maxAttempts` also counts the first attempt.
 fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let limits = |of: &Fields<'_>| {
         let attempts = of.given("MaximumRetryAttempts");
@@ -169,7 +178,7 @@ fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
         let age = age.map_or(Some(AGE_MAX_SECONDS), |at| at.integer(AGE_SECONDS));
         Some((attempts?, age?))
     };
-    let policy = target.given("RetryPolicy");
+    let policy = section(target, "RetryPolicy")?;
     let stated = policy.as_ref().map(|policy| policy.mapping(limits).flatten());
     let (retries, seconds) = stated.unwrap_or(Some((RETRIES_MAX, AGE_MAX_SECONDS)))?;
     let at = policy.as_ref().unwrap_or(target.parent());
@@ -180,20 +189,21 @@ fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
 }
 
 /// Sets the queue of dead letters.
-fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) {
-    let Some(arn) = target.given("DeadLetterConfig").and_then(|config| config.peek("Arn")) else {
-        return;
-    };
+fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
+    let config = section(target, "DeadLetterConfig")?;
+    let Some(arn) = config.and_then(|config| config.peek("Arn")) else { return Some(()) };
     let parts: Vec<&str> = arn.peek_text().unwrap_or_default().split(':').collect();
     let ["arn", partition, "sqs", region, account, name] = parts.as_slice() else {
         let message = "not converted: only the deployed stack has the ARN of this queue";
         let help =
             "dead letters go to the bucket of the stack; deadLetter.sink names another place";
-        return arn.warn(Message::new(message).help(help));
+        arn.warn(Message::new(message).help(help));
+        return Some(());
     };
     let domain = if *partition == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" };
     let sink = format!("sqs://sqs.{region}.{domain}/{account}/{name}");
     to.set("deadLetter.sink", &json!(sink), &arn);
     let message = "dead letters go to this queue in the format of lastmile";
     arn.note(Message::new(message).help("ExtraSinkArns of the stack has to list it"));
+    Some(())
 }

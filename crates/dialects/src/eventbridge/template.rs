@@ -3,9 +3,7 @@
 //! Separate because a template holds all parts in one document. Intrinsic functions are not evaluated: a value that only
 //! the deployed stack has is reported where a delivery needs it.
 
-use std::borrow::Cow;
-
-use delivery::document::findings::Message;
+use delivery::document::findings::{Message, quoted};
 use delivery::document::node::Node;
 use delivery::document::reader::{Cursor, Entry};
 
@@ -32,8 +30,10 @@ pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
         let resource = || Resource { name, id: entry.name, at: properties.clone() };
         match entry.value.text_at("Type") {
             "AWS::Events::Rule" => {
-                let targets = properties.peek("Targets").map(|targets| targets.peek_list());
-                let targets = Some(targets.unwrap_or_default());
+                report_condition(&entry.value);
+                let stated = properties.peek("Targets");
+                let listed = stated.map(|of| if of.is_list() { of.peek_list() } else { vec![of] });
+                let targets = Some(listed.unwrap_or_default());
                 found.rules.push(Rule { name, at: properties.clone(), targets });
             }
             "AWS::Events::ApiDestination" => found.destinations.push(resource()),
@@ -51,6 +51,16 @@ pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
     }
 }
 
+fn report_condition(rule: &Cursor<'_>) {
+    let Some(condition) = rule.peek("Condition") else { return };
+    let message = format!(
+        "the template makes this rule only under the condition {}",
+        quoted(condition.peek_text().unwrap_or_default())
+    );
+    condition
+        .warn(Message::new(message).help("remove its Subscription if the stack has no such rule"));
+}
+
 fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
     let what = match properties.peek("Enrichment") {
         Some(_) => "a pipe and its enrichment are not converted",
@@ -63,27 +73,4 @@ fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
 /// The template in YAML that `aws cloudformation get-template` prints as a text in JSON.
 pub(crate) fn body(document: &Node) -> Option<&str> {
     document.get("TemplateBody").and_then(Node::text)
-}
-
-/// A text of YAML with the long form of `!Ref` and `!GetAtt`: readers drop the tag of a value.
-pub(crate) fn without_tags(text: &str) -> Cow<'_, str> {
-    let has_tags = text.contains("AWS::Events::")
-        && ["!Ref ", "!GetAtt "].iter().any(|tag| text.contains(tag));
-    if !has_tags {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.split_inclusive('\n').map(long_form).collect())
-}
-
-fn long_form(line: &str) -> Cow<'_, str> {
-    for (tag, function) in [("!Ref ", "Ref"), ("!GetAtt ", "Fn::GetAtt")] {
-        let Some((before, value)) = line.split_once(tag) else { continue };
-        let value = value.trim();
-        let is_value = before.ends_with(": ") || before.ends_with("- ");
-        let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || ".:-_".contains(c));
-        if is_value && is_plain {
-            return Cow::Owned(format!("{before}{{\"{function}\": \"{value}\"}}\n"));
-        }
-    }
-    Cow::Borrowed(line)
 }

@@ -57,6 +57,19 @@ impl Parsed {
         Self { documents: all, problems }
     }
 
+    /// The one document of a text.
+    ///
+    /// # Errors
+    /// The first problem, or there are several documents or none.
+    pub(crate) fn into_document(self) -> Result<Node, Message> {
+        if let Some(problem) = self.problems.into_iter().next() {
+            return Err(problem.value);
+        }
+        let [document] = <[Node; 1]>::try_from(self.documents)
+            .map_err(|documents| format!("one value is expected, found {}", documents.len()))?;
+        Ok(document)
+    }
+
     /// The documents, with the file's index among those that are read together; reports its problems.
     pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
         for problem in self.problems {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{Location, MessageFormatter as _, Spanned};
+use serde_saphyr::{Location, MessageFormatter as _, Spanned, Tagged};
 
 use delivery::document::findings::{Message, SourcePosition};
 use delivery::document::node::{Fraction, Key, Node, Placed, Value};
@@ -24,7 +24,7 @@ pub(crate) fn read(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let source = Source::new(text);
     let mut bytes = text.as_bytes();
-    for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options(text)) {
+    for read in serde_saphyr::read_with_options::<_, Read>(&mut bytes, options(text)) {
         let read = read.map_err(|error| {
             let position = error.location().map_or(BEGINNING, |at| position(&at));
             Placed { value: syntax_message(&error, text), position }
@@ -37,9 +37,14 @@ pub(crate) fn read(text: &str) -> Parsed {
     parsed
 }
 
+/// A value with its tag and its place.
+type Read = Spanned<Tagged<Tree>>;
+
 /// A value with all that is in it.
-fn node(of: Spanned<Tree>, source: &Source<'_>) -> Result<Node, Problem> {
-    let value = match of.value {
+fn node(of: Read, source: &Source<'_>) -> Result<Node, Problem> {
+    let position = position(&of.referenced);
+    let Tagged(tree, tag) = of.value;
+    let value = match tree {
         Tree::Null => Value::Null,
         Tree::Bool(value) => Value::Bool(value),
         Tree::Integer(value) => Value::Integer(value),
@@ -54,16 +59,28 @@ fn node(of: Spanned<Tree>, source: &Source<'_>) -> Result<Node, Problem> {
         }
         Tree::Map(entries) => Value::Map(mapping(entries, source)?),
     };
-    Ok(Placed { value, position: position(&of.referenced) })
+    let node = Placed { value, position };
+    let Some(name) = tag.as_deref().and_then(function) else { return Ok(node) };
+    let entry = (Key { value: name, position }, node);
+    Ok(Placed { value: Value::Map(vec![entry]), position })
+}
+
+/// The long form of a tag that stands for a function of CloudFormation, such as `Fn::Sub` for `!Sub`.
+fn function(tag: &str) -> Option<String> {
+    let name = tag.strip_prefix('!')?;
+    match name {
+        "Ref" | "Condition" => Some(name.to_owned()),
+        _ => name.starts_with(|c: char| c.is_ascii_uppercase()).then(|| format!("Fn::{name}")),
+    }
 }
 
 /// The entries of a mapping. A number and its text are one name here, and for the parser two.
 fn mapping(
-    entries: Vec<(Spanned<String>, Spanned<Tree>)>,
+    entries: Vec<(Spanned<String>, Read)>,
     source: &Source<'_>,
 ) -> Result<Vec<(Key, Node)>, Problem> {
     let mut names = BTreeSet::new();
-    let entry = |(key, value): (Spanned<String>, Spanned<Tree>)| {
+    let entry = |(key, value): (Spanned<String>, Read)| {
         let position = position(&key.referenced);
         if !names.insert(key.value.clone()) {
             return Err(Placed { value: defined_twice(&key.value), position });
@@ -133,7 +150,7 @@ fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
 }
 
 /// Every option that matters is set here, not left to the parser's defaults. Templates of CloudFormation have tags such as
-/// `!Sub`, which are dropped.
+/// `!Sub`, which `function` reads.
 fn options(text: &str) -> serde_saphyr::Options {
     let is_template = text.contains("AWS::Events::");
     serde_saphyr::options! {
@@ -164,8 +181,8 @@ enum Tree {
     /// A number whose digits are in the text.
     Fraction,
     Text(String),
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+    List(Vec<Read>),
+    Map(Vec<(Spanned<String>, Read)>),
 }
 
 impl<'de> Deserialize<'de> for Tree {

@@ -7,7 +7,7 @@
 //! page.
 //!
 //! Null counts as no value: a key that leads to null leads nowhere, and a member that is null does not hide
-//! another with a name that the key means as well. Does not look into arrays: the condition does.
+//! another with a name that the key means as well. Does not look into arrays: the condition does, or `leaves`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,6 +36,9 @@ const NULL: &str = "null";
 const DATA: &str = "data";
 /// The members that distinguish an event with attributes from a bare payload.
 const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
+
+/// The most lists inside each other that `Key::leaves` looks into: its stack grows with them.
+const LISTS_MAX: usize = 64;
 
 /// The path to a value of an event; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,6 +80,19 @@ impl Key {
             _ => None,
         }
     }
+
+    /// The values at the path that are no list and no object. Lists count as each of their elements, at every part of the
+    /// path, and names are compared exactly.
+    #[must_use]
+    pub fn leaves<'a>(&self, members: &Members<'a>) -> Vec<&'a str> {
+        let mut found = Vec::new();
+        if let Some((first, rest)) = self.0.split_first()
+            && let Some(value) = members.get(first)
+        {
+            add_leaves(value, rest, LISTS_MAX, &mut found);
+        }
+        found
+    }
 }
 
 impl fmt::Display for Key {
@@ -88,6 +104,26 @@ impl fmt::Display for Key {
 /// The value at a path below another.
 fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
     path.iter().try_fold(value, |value, part| member(value, part))
+}
+
+/// Adds the values at a path below another.
+fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut Vec<&'a str>) {
+    match (value.as_bytes().first(), path) {
+        (Some(b'['), _) => {
+            let Some(lists_max) = lists_max.checked_sub(1) else { return };
+            let elements: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
+            elements.iter().for_each(|of| add_leaves(of.get(), path, lists_max, found));
+        }
+        (Some(b'{'), [name, rest @ ..]) => {
+            let members: BTreeMap<String, &RawValue> =
+                serde_json::from_str(value).unwrap_or_default();
+            if let Some(member) = members.get(name) {
+                add_leaves(member.get(), rest, lists_max, found);
+            }
+        }
+        (Some(b'{'), []) | (Some(_), [_, ..]) | (None, _) => {}
+        (Some(_), []) => found.push(value),
+    }
 }
 
 /// A member of the event by its own name, else by the name it has in the other schema.
@@ -175,6 +211,25 @@ mod tests {
         ] {
             let members = Members::parse(event).unwrap();
             assert_eq!(Key::parse(key).unwrap().value(&members), value, "{key} of {event}");
+        }
+    }
+
+    #[test]
+    fn leaves_are_found_through_lists_by_exact_names() {
+        let deep = format!(r#"{{"n":{}1{}}}"#, "[".repeat(65), "]".repeat(65));
+        for (event, key, values) in [
+            (r#"{"n":7}"#, "n", vec!["7"]),
+            (r#"{"N":7,"data":1}"#, "n", vec![]),
+            (r#"{"n":null}"#, "n", vec!["null"]),
+            (r#"{"n":[]}"#, "n", vec![]),
+            (r#"{"n":{"a":1}}"#, "n", vec![]),
+            (r#"{"n":[1,[2,{"a":3}],null]}"#, "n", vec!["1", "2", "null"]),
+            (r#"{"n":[{"a":[1,2]},{"b":3},4,{"a":5}]}"#, "n.a", vec!["1", "2", "5"]),
+            (r#"{"n":{"A":1}}"#, "n.a", vec![]),
+            (&deep, "n", vec![]),
+        ] {
+            let members = Members::parse(event).unwrap();
+            assert_eq!(Key::parse(key).unwrap().leaves(&members), values, "{key} of {event}");
         }
     }
 

@@ -17,8 +17,12 @@ use crate::subscription::filter::number::Number;
 const TEXT_MAX_CHARS: usize = 512;
 
 /// How an array is compared, in our own format.
-const ARRAYS: [(&str, Arrays); 3] =
-    [("otherType", Arrays::OtherType), ("elements", Arrays::Elements), ("fail", Arrays::Fail)];
+const ARRAYS: [(&str, Arrays); 4] = [
+    ("otherType", Arrays::OtherType),
+    ("elements", Arrays::Elements),
+    ("fail", Arrays::Fail),
+    ("leaves", Arrays::Leaves),
+];
 
 /// The field that makes a comparison of texts regard case.
 const CASE_SENSITIVE: &str = "caseSensitive";

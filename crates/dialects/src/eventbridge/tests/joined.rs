@@ -69,6 +69,27 @@ fn a_missing_file_is_an_error_that_names_the_command() {
 }
 
 #[test]
+fn targets_that_may_be_of_another_rule_or_are_not_all_are_an_error() {
+    let [rule, targets, destination, connection] = files(&json!({}), &json!({}), &json!({}));
+    let more = with(&targets, &json!({ "NextToken": "x" }));
+    let other_bus = with(&rule, &json!({ "EventBusName": "shop" }));
+    for (documents, expected) in [
+        (
+            vec![rule.clone(), more],
+            "2.json: error: NextToken: the rule has targets that are not in this file",
+        ),
+        (vec![rule.clone(), other_bus, targets.clone()], "or several may be theirs"),
+        (
+            vec![rule, targets.clone(), targets, destination, connection],
+            "3.json: error: another file has the targets of the rule \"orders\"",
+        ),
+    ] {
+        let found = findings(&reading(&documents));
+        assert!(found.iter().any(|of| of.contains(expected)), "{found:#?}");
+    }
+}
+
+#[test]
 fn a_list_of_another_command_is_an_error_that_names_the_right_one() {
     for (list, command) in [
         ("Rules", "describe-rule"),

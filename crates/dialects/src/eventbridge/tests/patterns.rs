@@ -40,6 +40,9 @@ fn a_field_of_the_detail_matches_as_in_eventbridge() {
         json!(["old", "new"]),
         json!([]),
         json!({ "a": 1 }),
+        json!(null),
+        json!([{ "a": 1 }, null]),
+        json!([["old"]]),
     ];
     // The values that match, by their positions; "-" is a detail without the field.
     let rows = [
@@ -58,12 +61,17 @@ fn a_field_of_the_detail_matches_as_in_eventbridge() {
         (json!([{ "numeric": [">", 4, "<=", 5] }]), "4 5"),
         (json!([{ "numeric": [">=", 12] }, { "numeric": ["=", 5] }]), "4 5 6"),
         (json!([{ "numeric": ["<", 6] }]), "4 5"),
-        (json!([{ "anything-but": 5 }]), "0 1 2 3 6 7 8 9 10 11"),
-        (json!([{ "anything-but": ["new", "renew"] }]), "1 2 4 5 6 7 8 10 11"),
-        (json!([{ "anything-but": { "prefix": "new" } }]), "1 3 4 5 6 7 8 10 11"),
-        (json!([{ "exists": true }]), "0 1 2 3 4 5 6 7 8 9 10 11"),
-        (json!([{ "exists": false }]), "-"),
-        (json!([{ "exists": false }, "new"]), "0 9 -"),
+        (json!([{ "anything-but": 5 }]), "0 1 2 3 6 7 8 9 12 13 14"),
+        (json!([{ "anything-but": ["new", "renew"] }]), "1 2 4 5 6 7 8 9 12 13 14"),
+        (json!([{ "anything-but": { "prefix": "new" } }]), "1 3 4 5 6 7 8 9 12 13 14"),
+        (json!([{ "anything-but": { "wildcard": "n*w" } }]), "1 2 3 4 5 6 7 8 9 12 13 14"),
+        (
+            json!([{ "anything-but": { "equals-ignore-case": ["NEW"] } }]),
+            "2 3 4 5 6 7 8 9 12 13 14",
+        ),
+        (json!([{ "exists": true }]), "0 1 2 3 4 5 6 7 8 9 12 13 14"),
+        (json!([{ "exists": false }]), "10 11 -"),
+        (json!([{ "exists": false }, "new"]), "0 9 10 11 -"),
     ];
     for (values, expected) in rows {
         let subscription = subscription(&json!({ "state": values }));
@@ -76,15 +84,60 @@ fn a_field_of_the_detail_matches_as_in_eventbridge() {
 }
 
 #[test]
+fn a_field_is_found_in_lists_of_objects_and_by_its_exact_name() {
+    for (pattern, detail, expected) in [
+        (
+            json!({ "items": { "sku": ["b"] } }),
+            json!({ "items": [{ "sku": "a" }, { "sku": "b" }] }),
+            true,
+        ),
+        (
+            json!({ "items": { "sku": [{ "exists": false }] } }),
+            json!({ "items": [{ "sku": "a" }] }),
+            false,
+        ),
+        (
+            json!({ "items": { "sku": [{ "anything-but": "a" }] } }),
+            json!({ "items": [{ "sku": "a" }] }),
+            false,
+        ),
+        (json!({ "State": ["a"] }), json!({ "state": "a" }), false),
+        (json!({ "State": [{ "exists": false }] }), json!({ "state": "a" }), true),
+    ] {
+        assert_eq!(
+            matches(&subscription(&pattern), &event(&detail)),
+            expected,
+            "{pattern} {detail}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_only_the_stack_has_is_an_error_in_a_pattern() {
+    for source in [
+        json!({ "Fn::Split": [",", "a,b"] }),
+        json!([{ "Ref": "Source" }]),
+        json!({ "Ref": "Source" }),
+        json!(["{{resolve:ssm:source}}"]),
+    ] {
+        let found = refused(&[rule(&json!({ "source": source })), targets(&json!({}))]);
+        let expected = "1.json: error: EventPattern: only the deployed stack has this value";
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+#[test]
 fn the_fields_around_the_detail_match_as_they_are_written() {
     let detail = json!({});
     for (pattern, expected) in [
         (json!({ "detail-type": ["T"] }), true),
         (json!({ "detail-type": ["t"] }), false),
         (json!({ "source": [{ "prefix": "s" }], "account": ["1", "2"], "region": ["r"] }), true),
+        (json!({ "version": ["1"] }), false),
         (json!({ "version": ["0"], "time": [{ "prefix": "2026-01" }] }), true),
         (json!({ "resources": ["arn:b"] }), true),
         (json!({ "resources": [{ "suffix": ":c" }] }), false),
+        (json!({ "source": ["s"], "account": [{ "anything-but": ["1"] }] }), false),
         (json!({ "$or": [{ "account": ["9"] }, { "region": ["r"] }] }), true),
         (json!({ "account": ["1"], "$or": [{ "account": ["9"] }, { "region": ["q"] }] }), false),
         (json!({ "detail": { "$or": [{ "a": [1] }, { "b": [{ "exists": false }] }] } }), true),
@@ -128,7 +181,16 @@ fn a_pattern_that_is_none_is_an_error() {
     ] {
         assert_eq!(refused(&[rule(&pattern), targets(&json!({}))]), expected);
     }
-    let broken = json!({ "Name": "orders", "Arn": RULE_ARN, "EventPattern": "{" });
-    let found = refused(&[broken, targets(&json!({}))]);
-    assert!(found.starts_with("1.json: error: EventPattern: not JSON: EOF"));
+    for (text, expected) in [
+        ("{", "not JSON that can be read"),
+        (
+            r#"{"source":["a"],"source":["b"]}"#,
+            "source is defined twice in one mapping; keep one of them",
+        ),
+        ("", "one value is expected, found 0"),
+    ] {
+        let broken = json!({ "Name": "orders", "Arn": RULE_ARN, "EventPattern": text });
+        let found = refused(&[broken, targets(&json!({}))]);
+        assert!(found.starts_with(&format!("1.json: error: EventPattern: {expected}")), "{found}");
+    }
 }

@@ -185,6 +185,70 @@ fn retries_rates_and_dead_letters_are_those_of_the_target() {
 }
 
 #[test]
+fn a_constant_in_the_path_stays_in_the_path() {
+    let target = |values: &[&str]| json!({ "HttpParameters": { "PathParameterValues": values } });
+    let two = json!({ "InvocationEndpoint": "https://crm.example.com/*/x/*" });
+    let all = files(&target(&["a/b c?d#e", "{{ event.id }}"]), &two, &json!({}));
+    let expected = "https://crm.example.com/a/b%20c%3Fd%23e/x/%7B%7B%20event.id%20%7D%7D";
+    assert_eq!(spec(&all, &[])["destination"]["url"], expected);
+    let braces = json!({ "InvocationEndpoint": "https://crm.example.com/{{ event.id }}" });
+    let url = spec(&files(&json!({}), &braces, &json!({})), &[])["destination"]["url"].take();
+    assert_eq!(url, "https://crm.example.com/%7B%7B%20event.id%20%7D%7D");
+    let warning = "3.json: warning: InvocationEndpoint: no value of PathParameterValues is for this *, which stays in the \
+                   URL; add a value for each *";
+    let url = spec(&files(&target(&["$.id"]), &two, &json!({})), &[warning]);
+    assert_eq!(url["destination"]["url"], "https://crm.example.com/{{ event.data.id }}/x/*");
+}
+
+#[test]
+fn two_secrets_never_share_a_variable() {
+    let secret = |key: &str| json!({ "Key": key, "IsValueSecret": true });
+    let parameters = json!({ "InvocationHttpParameters": {
+        "HeaderParameters": [secret("api-key"), secret("x-t")],
+        "QueryStringParameters": [secret("X_T")],
+    } });
+    let [rule, mut targets, destination, connection] = files(&json!({}), &json!({}), &parameters);
+    let target = with(&targets["Targets"][0], &json!({ "Id": "u" }));
+    targets["Targets"].as_array_mut().expect("a list").push(target);
+    let written = documents(&reading(&[rule, targets, destination, connection]).catalogue);
+    for subscription in &written[1..] {
+        let destination = &subscription["spec"]["destination"];
+        assert_eq!(destination["auth"]["header"]["value"], "env:CRM_API_KEY");
+        assert_eq!(destination["headers"][0]["secret"], "env:CRM_API_KEY_2");
+        assert_eq!(destination["headers"][1]["secret"], "env:CRM_X_T");
+        assert_eq!(destination["query"]["X_T"], r#"{{ secret("env:CRM_X_T_2") }}"#);
+    }
+    let [rule, targets, destination, connection] = files(&json!({}), &json!({}), &json!({}));
+    let numbered = with(&connection, &json!({ "Name": "1crm" }));
+    let written = documents(&reading(&[rule, targets, destination, numbered]).catalogue);
+    let header = &written[1]["spec"]["destination"]["auth"]["header"];
+    assert_eq!(header["value"], "env:CONNECTION_1CRM_API_KEY");
+}
+
+#[test]
+fn what_is_not_sent_is_a_warning() {
+    let content_type =
+        json!({ "HttpParameters": { "HeaderParameters": { "Content-Type": "text/plain" } } });
+    let get = files(&content_type, &json!({ "HttpMethod": "GET" }), &json!({}));
+    let warning = "2.json: warning: Targets[0].HttpParameters.HeaderParameters.Content-Type: not sent: a GET has no body";
+    spec(&get, &[warning]);
+    let [rule, targets, destination, _] = files(&json!({}), &json!({}), &json!({}));
+    let oauth = json!({ "ConnectionArn": CONNECTION_ARN, "Name": "crm", "AuthorizationType": "OAUTH_CLIENT_CREDENTIALS",
+        "AuthParameters": { "OAuthParameters": {
+            "AuthorizationEndpoint": "https://id.example.com/token",
+            "ClientParameters": { "ClientID": "c", "ClientSecret": "{{resolve:secretsmanager:crm:SecretString:k:AWSPREVIOUS}}" },
+            "OAuthHttpParameters": { "BodyParameters": [{ "Key": "grant_type", "Value": "password" }] },
+        } } });
+    let found = findings(&reading(&[rule, targets, destination, oauth])).concat();
+    for expected in [
+        "BodyParameters[0]: a token is requested with the grant client_credentials here",
+        "the secret is not copied: the Subscription names it env:CRM_CLIENT_SECRET",
+    ] {
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
 fn what_cannot_be_requested_is_an_error_at_its_field() {
     let none = json!({});
     let several = json!({ "InputPath": "$.detail.items[*]" });

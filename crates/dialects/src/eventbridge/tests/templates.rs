@@ -75,6 +75,91 @@ fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
 }
 
 #[test]
+fn a_tag_is_a_function_wherever_it_stands() {
+    const DEPLOYED: &str =
+        "error: Resources.Crm.Properties.HttpMethod: only the deployed stack has this value";
+    for value in [
+        "!ImportValue method",
+        "!Ref 'Method'",
+        "!Ref Method # a comment",
+        "!FindInMap [Methods, crm, x]",
+        "!If [IsProd, POST, PUT]",
+        "!Sub '${Method}'",
+    ] {
+        let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("POST", value));
+        assert!(found.iter().any(|of| of.contains(DEPLOYED)), "{value}: {found:#?}");
+    }
+    for source in ["[!Ref Source]", "!Split [',', 'a,b']", "!FindInMap [Sources, crm, x]"] {
+        let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("[com.example.shop]", source));
+        let expected = "Resources.Orders.Properties.EventPattern: only the deployed stack has this";
+        assert!(found.iter().any(|of| of.contains(expected)), "{source}: {found:#?}");
+    }
+    let literal =
+        TEMPLATE.replace("POST", "!Sub POST").replace("!GetAtt Crm.Arn", "!Sub '${Crm.Arn}'");
+    assert_eq!(of_text("stack.yaml", &literal).1, [format!("stack.yaml: {IGNORED}")]);
+}
+
+#[test]
+fn a_setting_that_a_function_states_is_never_left_out() {
+    let deployed = |field: &str| {
+        format!(
+            "error: Resources.Orders.Properties.{field}: only the deployed stack has this value"
+        )
+    };
+    let parameters = "HttpParameters: !If [A, {HeaderParameters: {a: b}}, {}]\n          RoleArn: ";
+    let retries = "RetryPolicy: !If [A, {MaximumRetryAttempts: 1}, {}]\n          RoleArn: ";
+    let queue = "DeadLetterConfig: !If [A, {Arn: a}, {}]\n          RoleArn: ";
+    for (stated, value, expected) in [
+        ("EventBusName: !Ref Bus", "EventBusName: !ImportValue bus", deployed("EventBusName")),
+        ("EventBusName: ", "State: !Ref State\n      EventBusName: ", deployed("State")),
+        ("RoleArn: ", parameters, deployed("Targets[0].HttpParameters")),
+        ("RoleArn: ", retries, deployed("Targets[0].RetryPolicy")),
+        ("RoleArn: ", queue, deployed("Targets[0].DeadLetterConfig")),
+        (
+            "- Id: t\n          Arn: !GetAtt Crm.Arn",
+            "- Id: t\n          Arn: !Join ['', [a, b]]",
+            "warning: Resources.Orders.Properties.Targets[0].Arn: not converted: only the deployed stack has the ARN of this \
+             target"
+                .to_owned(),
+        ),
+        (
+            "Targets:\n",
+            "Targets: !If\n        - A\n",
+            "warning: Resources.Orders.Properties.Targets: not converted: only the deployed stack has the ARN".to_owned(),
+        ),
+        (
+            "RoleArn: ",
+            "InputTransformer: {InputTemplate: '<aws.events.rule-name>'}\n          RoleArn: ",
+            "InputTemplate: a template does not state the name of its rule".to_owned(),
+        ),
+        (
+            "  Orders:\n",
+            "  Orders:\n    Condition: IsProd\n",
+            "warning: Resources.Orders.Condition: the template makes this rule only under the condition \"IsProd\"".to_owned(),
+        ),
+    ] {
+        let text = TEMPLATE.replace(stated, value);
+        assert_ne!(text, TEMPLATE, "{stated}");
+        let (_, found) = of_text("stack.yaml", &text);
+        assert!(found.iter().any(|of| of.contains(&expected)), "{value}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_logical_id_is_that_of_its_own_template() {
+    let other =
+        TEMPLATE.replace("crm.example.com", "test.example.com").replace("Orders:", "Tests:");
+    let texts = [("prod.yaml", TEMPLATE), ("test.yaml", &other)];
+    let reading = read(&texts.map(|(name, text)| Source { name, text }));
+    let urls: Vec<String> = reading
+        .catalogue
+        .subscriptions()
+        .map(|of| format!("{} {}", of.name.name, of.destination.address()))
+        .collect();
+    assert_eq!(urls, ["Orders https://crm.example.com/in", "Tests https://test.example.com/in"]);
+}
+
+#[test]
 fn a_pipe_is_named_as_not_converted() {
     let pipe = |more: &str| {
         format!("{TEMPLATE}  Pipe: {{Type: AWS::Pipes::Pipe, Properties: {{Source: a{more}}}}}\n")

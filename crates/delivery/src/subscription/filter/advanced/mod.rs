@@ -42,6 +42,10 @@ pub enum Arrays {
     /// Not at all: every comparison fails, also a negated one (Event Grid on Kubernetes, "Filtering
     /// on array values").
     Fail,
+    /// By its values that are no list and no object, as event patterns of Amazon EventBridge compare them. A comparison
+    /// holds if it holds for one of them, also a negated one. Null is a value. The names of the key are compared exactly,
+    /// and may lead through lists of objects.
+    Leaves,
 }
 
 /// The test for the value of a key.
@@ -189,6 +193,9 @@ impl Condition {
     /// Whether the condition holds for an event with these members.
     #[must_use]
     pub fn holds(&self, members: &Members<'_>) -> bool {
+        if self.arrays == Arrays::Leaves {
+            return self.holds_for_leaves(&self.key.leaves(members));
+        }
         match self.key.value(members) {
             Some(value) => self.holds_for(value),
             None => self.holds_without_value(),
@@ -203,20 +210,32 @@ impl Condition {
         }
     }
 
+    fn holds_for_leaves(&self, leaves: &[&str]) -> bool {
+        leaves.iter().any(|leaf| match &self.test {
+            Test::Number(test) => number_passes(test, leaf),
+            Test::NotNumber(test) => !number_passes(test, leaf),
+            Test::Bool(expected) => is_bool(leaf, *expected),
+            Test::Text(test) => self.text_passes(test, leaf),
+            Test::NotText(test) => !self.text_passes(test, leaf),
+            Test::IsNotNull => true,
+            Test::IsNullOrUndefined => false,
+        }) || self.test == Test::IsNullOrUndefined && leaves.is_empty()
+    }
+
+    fn text_passes(&self, test: &TextTest, value: &str) -> bool {
+        text_of(&self.key, value).is_some_and(|text| test.passes(&text))
+    }
+
     fn holds_for(&self, value: &str) -> bool {
         let any =
             |passes: &dyn Fn(&str) -> bool| candidates(value, self.arrays).into_iter().any(passes);
-        let number = |test: &NumberTest| {
-            any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)))
-        };
-        let text = |test: &TextTest| {
-            any(&|value| text_of(&self.key, value).is_some_and(|text| test.passes(&text)))
-        };
+        let number = |test: &NumberTest| any(&|value| number_passes(test, value));
+        let text = |test: &TextTest| any(&|value| self.text_passes(test, value));
         let is_comparable = self.arrays != Arrays::Fail || !value.starts_with('[');
         match &self.test {
             Test::Number(test) => number(test),
             Test::NotNumber(test) => is_comparable && !number(test),
-            Test::Bool(expected) => any(&|value| value == if *expected { "true" } else { "false" }),
+            Test::Bool(expected) => any(&|value| is_bool(value, *expected)),
             Test::Text(test) => text(test),
             Test::NotText(test) => is_comparable && !text(test),
             Test::IsNullOrUndefined => false,
@@ -225,11 +244,24 @@ impl Condition {
     }
 }
 
+fn number_passes(test: &NumberTest, value: &str) -> bool {
+    Number::parse(value).is_some_and(|number| test.passes(&number))
+}
+
+fn is_bool(value: &str, expected: bool) -> bool {
+    value == if expected { "true" } else { "false" }
+}
+
 /// The strings that a condition with this key compares, with their case folded.
 #[must_use]
 pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
-    let values = key.value(members).map(|value| candidates(value, arrays));
-    let texts = values.into_iter().flatten().filter_map(|value| text_of(key, value));
+    let values = match arrays {
+        Arrays::Leaves => key.leaves(members),
+        Arrays::OtherType | Arrays::Elements | Arrays::Fail => {
+            key.value(members).map(|value| candidates(value, arrays)).unwrap_or_default()
+        }
+    };
+    let texts = values.into_iter().filter_map(|value| text_of(key, value));
     texts.map(|text| folded(&text)).collect()
 }
 

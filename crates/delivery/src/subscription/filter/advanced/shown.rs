@@ -26,6 +26,7 @@ impl fmt::Display for Condition {
         }?;
         f.write_str(match self.arrays {
             Arrays::Elements => " (elements of arrays too)",
+            Arrays::Leaves => " (any value in arrays)",
             Arrays::OtherType | Arrays::Fail => "",
         })
     }

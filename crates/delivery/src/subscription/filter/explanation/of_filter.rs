@@ -3,6 +3,8 @@
 //! Separate from the parts of an explanation, because a filter may hold an expression, which explains itself by the
 //! same parts.
 
+use std::borrow::Cow;
+
 use super::part::{Explanation, Found, Problem};
 use crate::event::Members;
 use crate::event::path::scalar;
@@ -40,7 +42,8 @@ impl Filter {
                 }
             }
             Self::Advanced(condition) => {
-                let value = condition.key.find(members);
+                let value = value_of(condition, members);
+                let value = value.as_deref();
                 Explanation {
                     found: vec![Found::new(condition.key.to_string(), value)],
                     problem: value.and_then(|value| problem_of(condition, value)),
@@ -53,8 +56,23 @@ impl Filter {
     }
 }
 
+/// The value that a condition compares; several are shown as a list.
+fn value_of<'a>(condition: &Condition, members: &Members<'a>) -> Option<Cow<'a, str>> {
+    if condition.arrays != Arrays::Leaves {
+        return condition.key.find(members).map(Cow::Borrowed);
+    }
+    match condition.key.leaves(members)[..] {
+        [] => None,
+        [value] => Some(Cow::Borrowed(value)),
+        ref values => Some(Cow::Owned(format!("[{}]", values.join(",")))),
+    }
+}
+
 /// Why a condition does not compare a value that is there.
 fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
+    if condition.arrays == Arrays::Leaves {
+        return None;
+    }
     let asks_for_null = matches!(condition.test, Test::IsNullOrUndefined | Test::IsNotNull);
     let message = match value.as_bytes().first()? {
         b'n' if !asks_for_null => "null counts as a missing key",

@@ -1,0 +1,72 @@
+//! The names of secrets.
+//!
+//! Separate because EventBridge prints no secret. Each becomes the name of a variable, with a warning to set it, unless a
+//! template names where the secret is stored. Promise: two secrets never share a variable.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Fields};
+
+/// The field of each variable.
+pub(super) type Variables = RefCell<BTreeMap<String, String>>;
+
+/// The secrets of a connection.
+pub(super) struct Secrets<'r> {
+    pub(super) connection: &'r str,
+    pub(super) variables: &'r Variables,
+}
+
+impl Secrets<'_> {
+    /// The name of the secret in a field, which only a template has. A stated secret is not copied: a variable stands in
+    /// its place, with a warning to set it.
+    pub(super) fn secret(&self, of: &Fields<'_>, field: &'static str, part: &str) -> String {
+        let stated = of.given(field);
+        if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
+            return stored;
+        }
+        let at = stated.as_ref().unwrap_or(of.parent());
+        let name = self.variable(part, at);
+        let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
+        let message = format!("the secret {why}: the Subscription names it env:{name}");
+        let help = format!("set {name} for dispatch, or name a secret of a store in its place");
+        at.warn(Message::new(message).help(help));
+        format!("env:{name}")
+    }
+
+    /// A variable that no other field has, such as `CRM_API_KEY`, or `CRM_API_KEY_2` if two have that name.
+    fn variable(&self, part: &str, at: &Cursor<'_>) -> String {
+        let name = format!("{}_{part}", self.connection).to_ascii_uppercase();
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        // Lambda requires a letter at the beginning.
+        let is_valid = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let name = if is_valid { name } else { format!("CONNECTION_{name}") };
+        let field = format!("{} {}", at.location(), at.path());
+        let mut variables = self.variables.borrow_mut();
+        let numbered = (2..variables.len() + 2).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|of| variables.get(of).is_none_or(|other| *other == field))
+            .unwrap_or(name);
+        variables.insert(free.clone(), field);
+        free
+    }
+}
+
+/// The name of a secret that a dynamic reference of CloudFormation names, such as
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if it names a version, which no name here has.
+fn stored(text: &str) -> Option<String> {
+    let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
+    if let Some(parameter) = reference.strip_prefix("ssm-secure:") {
+        return (!parameter.contains([':', '}'])).then(|| format!("ssm:{parameter}"));
+    }
+    let secret = reference.strip_prefix("secretsmanager:")?;
+    let (id, rest) = secret.split_once(":SecretString").unwrap_or((secret, ""));
+    let mut parts = rest.split(':').skip(1);
+    let member = parts.next().filter(|member| !member.is_empty());
+    if id.contains('}') || parts.any(|version| !version.is_empty()) {
+        return None;
+    }
+    Some(format!("secretsmanager:{id}{}", member.map(|of| format!("#{of}")).unwrap_or_default()))
+}
