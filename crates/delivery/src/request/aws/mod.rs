@@ -19,8 +19,8 @@ use super::content::Content;
 use super::context::AttemptContext;
 use super::request::{ANSWER_MAX_BYTES, Needs, Request};
 use super::signer::Signer;
-use super::templates;
 use super::tls::RequestTls;
+use super::{check_size, templates};
 use crate::delivery::Delivery;
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::aws::{AwsTarget, rendered};
@@ -50,6 +50,8 @@ pub(super) fn compose(
     defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
     let Protocol { path, query, headers, body } =
         Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
+    // A parameter of Lambda is a header.
+    check_size(&headers)?;
     let mut url = target.endpoint().clone();
     url.set_path(&path);
     url.set_query(query.as_deref());
