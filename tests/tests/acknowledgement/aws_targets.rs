@@ -191,6 +191,10 @@ fn the_errors_of_sqs_count_as_those_of_http_endpoints() {
             (done(TAKEN), DONE),
             (sqs(400, "RequestThrottled"), retried(Outcome::Busy, 429)),
             (sqs(400, "KmsThrottled"), retried(Outcome::Busy, 429)),
+            (
+                answers(400).with_body(r#"{"__type":"RequestThrottled","message":"It was cu"#),
+                retried(Outcome::Busy, 429),
+            ),
             (sqs(400, "QueueDoesNotExist"), ended(Outcome::NotFound, 404)),
             (common(400, "InvalidParameterValueException"), ended(Outcome::BadRequest, 400)),
             (common(403, "AccessDeniedException"), ended(Outcome::Forbidden, 403)),
@@ -326,4 +330,20 @@ fn an_event_of_event_grid_goes_to_a_target_as_a_cloudevent() {
     let detail = body["Entries"][0]["Detail"].as_str().expect("a text");
     let detail: serde_json::Value = serde_json::from_str(detail).expect("JSON");
     assert_eq!((&detail["type"], &detail["data"]["total"]), (&"order.created".into(), &3.into()));
+}
+
+#[test]
+fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_header() {
+    let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
+                spec: {destination: {aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:shop', action: Invoke, \
+                parameters: {ClientContext: '{{ event.subject }}'}}}}\n";
+    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
+    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    ports.grant_credentials(Some(HOUR_MS));
+    let event =
+        r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;
+    let lines = log_lines(tracing::Level::TRACE, || run_event(&ports, "*=arn:aws:*:*:*:*", event));
+    assert_eq!((ports.posts().len(), &ports.sent()[0].0), (0, &QueueName::DeadLetter));
+    let told = "the header x-amz-client-context cannot be sent: a header's value has no control characters";
+    assert!(format!("{lines:?}").contains(told), "{lines:?}");
 }

@@ -106,12 +106,15 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
             .into_iter()
             .find_map(|name| Some(code_of(answer[name].as_str()?)))
     };
-    let of_xml = || {
-        let text = std::str::from_utf8(body).ok()?;
-        let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
-        Some(code_of(code))
+    // The second form is for JSON that was cut, because it was long.
+    let of_text = || {
+        let text = String::from_utf8_lossy(body);
+        [("<Code>", "</Code>"), ("\"__type\":\"", "\"")].into_iter().find_map(|(begin, end)| {
+            let (code, _) = text.split_once(begin)?.1.split_once(end)?;
+            Some(code_of(code))
+        })
     };
-    let of_body = || of_json().or_else(of_xml).filter(|code| !code.is_empty());
+    let of_body = || of_json().or_else(of_text).filter(|code| !code.is_empty());
     of_header.or_else(of_body)
 }
 
