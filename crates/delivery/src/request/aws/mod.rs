@@ -19,8 +19,8 @@ use super::content::Content;
 use super::context::AttemptContext;
 use super::request::{ANSWER_MAX_BYTES, Needs, Request};
 use super::signer::Signer;
+use super::templates;
 use super::tls::RequestTls;
-use super::{check_size, templates};
 use crate::delivery::Delivery;
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::aws::{AwsTarget, rendered};
@@ -52,7 +52,6 @@ pub(super) fn compose(
     let Protocol { path, query, headers, body } =
         Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
     // A parameter of Lambda is a header, perhaps with a text of the event.
-    check_size(&headers)?;
     for (name, value) in &headers {
         check_value(value)
             .map_err(|problem| Unsendable::Impossible(cannot_be_sent(name, &problem)))?;
