@@ -3,6 +3,7 @@
 //! Separate because `check --stack` and `doctor` both report it. A policy of the target itself may allow what no policy of the
 //! role does, and is not simulated. So only an explicit denial is an error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use aws_sdk_iam::Client;
@@ -18,7 +19,7 @@ use crate::writable::Problem;
 const TARGETS_MAX: usize = 200;
 
 /// The permission and the ARN of each target, with a subscription that needs it.
-type Needs<'c> = BTreeMap<(&'static str, &'c str), &'c SubscriptionName>;
+type Needs<'c> = BTreeMap<(&'static str, Cow<'c, str>), &'c SubscriptionName>;
 
 /// The answers of IAM.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -49,9 +50,9 @@ pub(crate) async fn simulated(
     let asked = needs.len() - left;
     let ask =
         stream::iter(needs.into_iter().take(TARGETS_MAX)).map(|((action, arn), name)| async move {
-            let answer = refused(client, role, &[action], arn).await?;
+            let answer = refused(client, role, &[action], &arn).await?;
             let problem =
-                answer.into_iter().next().map(|of| problem(name, action, arn, of.is_denied));
+                answer.into_iter().next().map(|of| problem(name, action, &arn, of.is_denied));
             anyhow::Ok(problem.map(|problem| (name.clone(), problem)))
         });
     let answers: Vec<_> = ask.buffered(AT_ONCE).try_collect().await?;
@@ -61,7 +62,7 @@ pub(crate) async fn simulated(
 fn needs(catalogue: &Catalogue) -> Needs<'_> {
     let with_target = catalogue.subscriptions().filter_map(|of| {
         let target = of.destination.aws.as_deref()?;
-        Some(((target.iam_action(), target.arn.as_str()), &of.name))
+        Some(((target.iam_action(), target.resource()), &of.name))
     });
     // The first subscription of each target is the one that is named.
     with_target.fold(Needs::new(), |mut needs, (need, name)| {
@@ -111,8 +112,10 @@ mod tests {
         ];
         let reading = dialects::read(&[Source { name: "f", text: &text.join("---\n") }]);
         let needs = needs(&reading.catalogue);
-        let found: Vec<_> =
-            needs.iter().map(|((action, arn), name)| (*action, *arn, name.name.as_str())).collect();
+        let found: Vec<_> = needs
+            .iter()
+            .map(|((action, arn), name)| (*action, arn.as_ref(), name.name.as_str()))
+            .collect();
         let expected = [
             ("lambda:InvokeFunction", "arn:aws:lambda:eu-west-1:123456789012:function:f", "c"),
             ("sqs:SendMessage", "arn:aws:sqs:eu-west-1:123456789012:q", "a"),

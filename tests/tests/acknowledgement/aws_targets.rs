@@ -36,10 +36,17 @@ fn policy(targets: &str) -> AwsPolicy {
 
 /// Dispatches one event under a policy.
 fn run(ports: &FakePorts, targets: &str) {
+    run_event(ports, targets, EVENT);
+}
+
+fn run_event(ports: &FakePorts, targets: &str, event: &str) {
     let dispatch = Dispatch::new(ports.clone(), container(), None).with_targets(policy(targets));
     let deadline = Deadline::new(NOW_MS, ENDS_MS);
-    assert_eq!(ports.run(dispatch.handle(&[record("m1", EVENT)], &deadline)), [""; 0]);
+    assert_eq!(ports.run(dispatch.handle(&[record("m1", event)], &deadline)), [""; 0]);
 }
+
+/// An answer that SQS sends about a message that it has.
+const TAKEN: &str = r#"{"MessageId":"m"}"#;
 
 fn ports(arn: &str, action: &str) -> FakePorts {
     let ports = FakePorts::new(catalogue(arn, action));
@@ -49,7 +56,7 @@ fn ports(arn: &str, action: &str) -> FakePorts {
 
 #[test]
 fn an_allowed_target_gets_the_event_in_a_signed_request() {
-    let ports = ports(QUEUE, "SendMessage");
+    let ports = ports(QUEUE, "SendMessage").with_reactions(QUEUE_HOST, &[done(TAKEN)]);
     run(&ports, "shop=arn:aws:sqs:eu-west-1:123456789012:shop-*");
     let posts = ports.posts();
     assert_eq!((posts.len(), ports.sent().len()), (1, 0));
@@ -155,11 +162,15 @@ fn xml(status: u16, code: &str) -> Reaction {
     answers(status).with_body(&body).with_headers(&[])
 }
 
-/// The answer of EventBridge about one event.
-fn entries(failed: u64, code: &str) -> Reaction {
+/// The answer of EventBridge about an event that it refuses.
+fn refused(code: &str) -> Reaction {
     let entry = format!(r#"{{"ErrorCode":"{code}","ErrorMessage":"no"}}"#);
-    let body = format!(r#"{{"FailedEntryCount":{failed},"Entries":[{entry}]}}"#);
-    answers(200).with_body(&body).with_headers(&[])
+    done(&format!(r#"{{"FailedEntryCount":1,"Entries":[{entry}]}}"#))
+}
+
+/// An answer with status 200.
+fn done(body: &str) -> Reaction {
+    answers(200).with_body(body).with_headers(&[])
 }
 
 #[track_caller]
@@ -177,9 +188,13 @@ fn the_errors_of_sqs_count_as_those_of_http_endpoints() {
     assert_followed(
         SQS,
         &[
-            (answers(200).with_body("{}"), DONE),
+            (done(TAKEN), DONE),
             (sqs(400, "RequestThrottled"), retried(Outcome::Busy, 429)),
             (sqs(400, "KmsThrottled"), retried(Outcome::Busy, 429)),
+            (
+                answers(400).with_body(r#"{"__type":"RequestThrottled","message":"It was cu"#),
+                retried(Outcome::Busy, 429),
+            ),
             (sqs(400, "QueueDoesNotExist"), ended(Outcome::NotFound, 404)),
             (common(400, "InvalidParameterValueException"), ended(Outcome::BadRequest, 400)),
             (common(403, "AccessDeniedException"), ended(Outcome::Forbidden, 403)),
@@ -196,13 +211,14 @@ fn an_event_that_eventbridge_refuses_is_a_failure_although_the_status_is_200() {
     assert_followed(
         BUS,
         &[
-            (entries(0, ""), DONE),
-            (entries(1, "ThrottlingException"), retried(Outcome::Busy, 429)),
-            (entries(1, "InternalFailure"), retried(Outcome::Busy, 503)),
-            (entries(1, "MalformedDetail"), ended(Outcome::BadRequest, 400)),
-            (entries(1, "NotAuthorizedForSourceException"), ended(Outcome::Forbidden, 403)),
-            (entries(1, "SomethingNew"), retried(Outcome::GenericError, 500)),
-            (answers(200).with_body("{\"Entr"), retried(Outcome::Busy, 503)),
+            (done(r#"{"FailedEntryCount":0,"Entries":[{"EventId":"e"}]}"#), DONE),
+            (refused("ThrottlingException"), retried(Outcome::Busy, 429)),
+            (refused("InternalFailure"), retried(Outcome::Busy, 503)),
+            (refused("MalformedDetail"), ended(Outcome::BadRequest, 400)),
+            (refused("NotAuthorizedForSourceException"), ended(Outcome::Forbidden, 403)),
+            (refused("SomethingNew"), retried(Outcome::GenericError, 500)),
+            (done("{\"Entr"), retried(Outcome::Busy, 503)),
+            (done(r#"{"FailedEntryCount":"1","Entries":[{}]}"#), retried(Outcome::Busy, 503)),
             (error(400, "ThrottlingException"), retried(Outcome::Busy, 429)),
         ],
     );
@@ -234,13 +250,31 @@ fn the_errors_of_sns_count_although_they_are_xml() {
     assert_followed(
         TOPIC,
         &[
-            (answers(200).with_body("<PublishResponse/>"), DONE),
+            (done("<PublishResult><MessageId>m</MessageId></PublishResult>"), DONE),
             (xml(400, "Throttling"), retried(Outcome::Busy, 429)),
             (xml(404, "NotFound"), ended(Outcome::NotFound, 404)),
             (xml(403, "AuthorizationError"), ended(Outcome::Forbidden, 403)),
             (xml(403, "InvalidClientTokenId"), retried(Outcome::Aborted, 403)),
         ],
     );
+}
+
+#[test]
+fn a_success_without_the_receipt_of_the_service_is_retried() {
+    for (target, receipt) in [
+        (SQS, TAKEN),
+        (BUS, r#"{"FailedEntryCount":0,"Entries":[{"EventId":"e"}]}"#),
+        (TOPIC, "<PublishResult><MessageId>m</MessageId></PublishResult>"),
+        (MACHINE, r#"{"executionArn":"a"}"#),
+        (STREAM, r#"{"SequenceNumber":"1","ShardId":"s"}"#),
+        (DELIVERY_STREAM, r#"{"RecordId":"r"}"#),
+    ] {
+        let cut = &receipt[..receipt.len() / 2];
+        let others = ["", "{}", "null", "[]", "<html>Log in to the network</html>", cut];
+        let unread = others.map(|body| (done(body), retried(Outcome::Busy, 503)));
+        assert_followed(target, &unread);
+        assert_followed(target, &[(done(receipt), DONE)]);
+    }
 }
 
 #[test]
@@ -285,4 +319,31 @@ fn a_dead_letter_keeps_the_answer_of_the_service_and_its_code() {
     assert_eq!(letter.delivery.last_response.as_deref(), Some(body.as_bytes()));
     let code = "QueueDoesNotExist, sent with status 400";
     assert!(format!("{lines:?}").contains(code), "{lines:?}");
+}
+
+#[test]
+fn an_event_of_event_grid_goes_to_a_target_as_a_cloudevent() {
+    let event = r#"[{"id":"1","topic":"shop/orders","subject":"orders/7","eventType":"order.created","eventTime":"2026-11-20T07:03:00Z","dataVersion":"1","data":{"total":3}}]"#;
+    let ports = ports(BUS.0, BUS.1);
+    run_event(&ports, "*=arn:aws:*:*:*:*", event);
+    let body: serde_json::Value = serde_json::from_slice(&ports.posts()[0].body).expect("JSON");
+    let detail = body["Entries"][0]["Detail"].as_str().expect("a text");
+    let detail: serde_json::Value = serde_json::from_str(detail).expect("JSON");
+    assert_eq!((&detail["type"], &detail["data"]["total"]), (&"order.created".into(), &3.into()));
+}
+
+#[test]
+fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_header() {
+    let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
+                spec: {destination: {aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:shop', action: Invoke, \
+                parameters: {ClientContext: '{{ event.subject }}'}}}}\n";
+    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
+    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    ports.grant_credentials(Some(HOUR_MS));
+    let event =
+        r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;
+    let lines = log_lines(tracing::Level::TRACE, || run_event(&ports, "*=arn:aws:*:*:*:*", event));
+    assert_eq!((ports.posts().len(), &ports.sent()[0].0), (0, &QueueName::DeadLetter));
+    let told = "the header x-amz-client-context cannot be sent: a header's value has no control characters";
+    assert!(format!("{lines:?}").contains(told), "{lines:?}");
 }

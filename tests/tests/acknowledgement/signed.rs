@@ -1,17 +1,19 @@
 //! Credentials of AWS that requests are signed with: had once for all who need them, never those of the function, and
 //! never shown. The signature itself is made by the sender: `contracts/sigv4.rs`.
 
+use delivery::delivery::reason::Reason;
 use delivery::ports::QueueName;
 use delivery::request::Request;
 use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::secret::Secret;
 use delivery::subscription::sink::Sink;
+use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 
 use super::json_log::log_lines;
 use super::reactions::answers;
-use super::{ENDS_MS, EVENT, carried, retry_record, subscription};
+use super::{ENDS_MS, EVENT, carried, letter, retry_record, subscription};
 use crate::fake_ports::{
     FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
 };
@@ -114,6 +116,28 @@ fn what_goes_to_others_than_the_destination_is_not_signed() {
     assert_eq!(posts[1].url.host_str(), Some("sink.example.com"));
     // The second process had no credentials yet, and needed none.
     assert_eq!((posts[1].signer.is_some(), ports.credentials_asked()), (false, 1));
+}
+
+#[test]
+fn no_event_makes_a_url_call_a_function_by_the_api_of_lambda() {
+    let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
+                spec: {destination: {url: 'https://h.example.com/{{ event.subject }}/functions/f/invocations', \
+                auth: {sigv4: {service: lambda, region: eu-west-1}}}}\n";
+    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
+    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    ports.grant_credentials(Some(HOUR_MS));
+    let event = |subject: &str| {
+        format!(
+            r#"{{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"{subject}"}}"#
+        )
+    };
+    let records = [record("m1", &event("2015-03-31")), record("m2", &event("orders"))];
+    assert_eq!(super::dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    let posts = ports.posts();
+    assert_eq!((posts.len(), posts[0].url.path()), (1, "/orders/functions/f/invocations"));
+    let (queue, message) = &ports.sent()[0];
+    assert_eq!(*queue, QueueName::DeadLetter);
+    assert_eq!(letter(message).reason, Reason::UndeliverableDueToBlockedAddress);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use delivery::delivery::health::DestinationKey;
 use delivery::subscription;
+use delivery::subscription::aws::TargetArn;
 use delivery::subscription::name::SubscriptionName;
 use url::Url;
 
@@ -25,6 +26,9 @@ impl FromStr for Name {
         if let Ok(key) = text.parse() {
             return Ok(Self::Key(key));
         }
+        if let Ok(arn) = text.parse::<TargetArn>() {
+            return Ok(Self::Address(arn.address().clone()));
+        }
         // The name of a subscription has no empty part, so it never contains `://`.
         if text.contains("://") {
             let url = text
@@ -37,7 +41,7 @@ impl FromStr for Name {
             });
         }
         text.parse().map(Self::Subscription).map_err(|_| {
-            "a subscription (namespace/topic/name) or an address (https://…) is expected".to_owned()
+            "a subscription (namespace/topic/name) or an address (https://… or arn:…) is expected".to_owned()
         })
     }
 }
@@ -61,6 +65,10 @@ mod tests {
     fn a_name_is_a_subscription_an_address_or_a_key() {
         assert!(matches!("shop/orders/billing".parse(), Ok(Name::Subscription(_))));
         assert!(matches!("https://a.example.com/x?code=1".parse(), Ok(Name::Address(_))));
+        for arn in ["sqs:eu-west-1:123456789012:a", "events:eu-west-1:123456789012:event-bus/a/b"] {
+            let name = format!("arn:aws:{arn}").parse().map(|name: Name| name.to_string());
+            assert_eq!(name, Ok(format!("arn:aws:{arn}")));
+        }
         let url = "https://a.example.com/x".parse().expect("an address");
         let key = DestinationKey::of("shop", &url);
         assert_eq!(key.to_string().parse(), Ok(Name::Key(key)));

@@ -166,7 +166,7 @@ fn what_try_sends_to_a_service_and_the_command_that_it_prints_are_signed() {
         let tried = program(
             folder.path(),
             &peer,
-            "shop=arn:aws:*:*:*:shop*,shop=arn:aws:lambda:*:*:function:shop",
+            "shop=arn:aws:*:*:*:shop*,shop=arn:aws:lambda:*:*:function:shop:live",
             &arguments,
         );
         let (printed, code) = printed(&{ tried }.output().expect("the program runs"));

@@ -64,6 +64,8 @@ pub(super) fn content(
 pub(super) fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
     let as_published = match delivery.event.shape() {
         Shape::CloudEvent => Schema::CloudEventsStructured,
+        // A service takes one event, and an event of Event Grid is sent in an array.
+        Shape::EventGrid if subscription.destination.aws.is_some() => Schema::CloudEventsStructured,
         Shape::EventGrid => Schema::EventGrid,
         Shape::Custom => Schema::Custom,
         Shape::Opaque => match subscription.destination.schema {

@@ -52,6 +52,7 @@ use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::{Event, Input};
 pub use crate::subscription::Method;
+use crate::subscription::auth::Auth;
 use crate::subscription::header::HeaderError;
 use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
@@ -120,6 +121,12 @@ pub fn compose(
     // Last, because values from the event count as well.
     check_size(&headers)?;
     let (url, timeout_ms) = (templates::url(destination, values)?, context.timeout_ms);
+    if destination.auth.as_ref().and_then(Auth::signing_scope).is_some_and(|of| of.is_of_api(&url))
+    {
+        // An expression may have made this path of an event.
+        let why = "the API of Lambda is for AWS targets only".to_owned();
+        return Err(Unsendable::Blocked(why));
+    }
     Ok(Request {
         method: destination.method,
         url,

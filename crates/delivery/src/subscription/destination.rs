@@ -119,7 +119,13 @@ fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
 fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let of_urls =
         ["method", "query", "headers", "auth", "tls", "signing", "consent", "contentType"];
-    let mut stated = of_urls.into_iter().filter_map(|name| fields.own(name));
+    let used = [
+        ("lateResponseWindow", destination.late_window_ms > 0),
+        ("notificationHeaders", destination.notification_headers),
+        ("hidePath", destination.hide_path),
+    ];
+    let used = used.into_iter().filter_map(|(name, is_used)| is_used.then_some(name));
+    let mut stated = of_urls.into_iter().chain(used).filter_map(|name| fields.own(name));
     if let Some(at) = stated.find(|at| !at.is_null()) {
         let message = Message::new(format!("an AWS target has no {}", at.name()));
         return at.refuse(message.help("its requests are signed with the role InvokeRoleArn"));
@@ -186,10 +192,8 @@ fn elsewhere<const N: usize>(fields: &Fields<'_>, names: [&'static str; N]) -> O
 /// Checks the `auth` of a destination, whichever document states it.
 fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let headers = destination.headers.iter().map(|header| header.name.as_str());
-    let problem = destination
-        .auth
-        .as_ref()
-        .and_then(|auth| obstacle(auth, headers, destination.url.as_str()));
+    let problem =
+        destination.auth.as_ref().and_then(|auth| obstacle(auth, headers, &destination.url));
     let Some((field, message)) = problem else { return Some(()) };
     // The values of a Topic report nothing here.
     let own = [field, "auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));

@@ -19,7 +19,7 @@ impl Destination {
             || self.template_headers().next().is_some()
             || !self.query.is_empty()
             || self.url.path.is_some()
-            || self.aws.as_ref().is_some_and(|aws| aws.parameters.is_some())
+            || self.aws.as_ref().is_some_and(|aws| aws.reads_event())
     }
 
     /// Returns true if a template makes the body.

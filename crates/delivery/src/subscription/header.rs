@@ -196,7 +196,8 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || character.is_control()
 }
 
-fn cannot_be_sent(header: &str, problem: &str) -> String {
+/// The sentence about a header whose value is not allowed.
+pub(crate) fn cannot_be_sent(header: &str, problem: &str) -> String {
     format!("the header {header} cannot be sent: {problem}")
 }
 

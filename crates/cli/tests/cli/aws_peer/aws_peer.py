@@ -20,6 +20,8 @@ CREDENTIALS = Credentials(
 )
 # What the client of HTTP adds, and the signature itself.
 UNSIGNED = {"authorization", "content-length", "user-agent", "accept", "accept-encoding", "connection"}
+# Without them, a success of these services is none.
+RECEIPTS = {"sqs": '{"MessageId": "m"}', "sns": "<MessageId>m</MessageId>"}
 LOCK = threading.Lock()
 SEEN = {"taken": {}, "refused": 0, "moved": 0, "elsewhere": 0, "problems": []}
 
@@ -92,7 +94,7 @@ class Peer(BaseHTTPRequestHandler):
                 SEEN["moved"] += 1
                 return self.answer(307, "", location="/elsewhere")
             SEEN["taken"][service] = SEEN["taken"].get(service, 0) + 1
-            self.answer(200, "welcome")
+            self.answer(200, RECEIPTS.get(service, "welcome"))
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Peer)

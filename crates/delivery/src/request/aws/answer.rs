@@ -69,47 +69,53 @@ fn failure_in_success(
     headers: &[(String, String)],
     body: &[u8],
 ) -> Option<(Option<AwsFailure>, String)> {
-    match service {
-        AwsService::Lambda => header(headers, FUNCTION_ERROR).map(|kind| {
-            (Some(AwsFailure::Function), format!("the function failed ({})", code_of(kind)))
-        }),
-        AwsService::EventBridge => {
-            let unread =
-                || (Some(AwsFailure::Unavailable), "an answer without FailedEntryCount".to_owned());
-            let Ok(answer) = serde_json::from_slice::<Json>(body) else { return Some(unread()) };
-            match answer["FailedEntryCount"].as_u64() {
-                Some(0) => None,
-                None => Some(unread()),
-                Some(_) => {
-                    let code =
-                        code_of(answer["Entries"][0]["ErrorCode"].as_str().unwrap_or_default());
-                    Some((failure_of(&code), code))
-                }
-            }
+    let receipt = match service {
+        AwsService::Lambda => {
+            return header(headers, FUNCTION_ERROR).map(|kind| {
+                (Some(AwsFailure::Function), format!("the function failed ({})", code_of(kind)))
+            });
         }
-        AwsService::Sqs
-        | AwsService::Sns
-        | AwsService::StepFunctions
-        | AwsService::Kinesis
-        | AwsService::Firehose => None,
+        AwsService::EventBridge => "EventId",
+        AwsService::Sqs | AwsService::Sns => "MessageId",
+        AwsService::StepFunctions => "executionArn",
+        AwsService::Kinesis => "SequenceNumber",
+        AwsService::Firehose => "RecordId",
+    };
+    let answer: Json = serde_json::from_slice(body).unwrap_or_default();
+    let is_of_bus = service == AwsService::EventBridge;
+    let entry = if is_of_bus { &answer["Entries"][0] } else { &answer };
+    if let Some(code) = entry["ErrorCode"].as_str().map(code_of).filter(|code| !code.is_empty()) {
+        return Some((failure_of(&code), code));
     }
+    let is_in_xml = || {
+        let element = format!("</{receipt}>");
+        body.windows(element.len()).any(|of| of == element.as_bytes())
+    };
+    let is_taken =
+        if service == AwsService::Sns { is_in_xml() } else { entry[receipt].is_string() };
+    // Another server answers so, or the answer is cut: the event may be lost.
+    (!is_taken).then(|| (Some(AwsFailure::Unavailable), format!("an answer without {receipt}")))
 }
 
 /// The code of an error: in a header, in JSON, or in XML.
 fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
-    let of_header = header(headers, ERROR_TYPE).map(code_of);
+    let of_header = header(headers, ERROR_TYPE).map(code_of).filter(|code| !code.is_empty());
     let of_json = || {
         let answer: Json = serde_json::from_slice(body).ok()?;
         ["__type", "code", "Code"]
             .into_iter()
             .find_map(|name| Some(code_of(answer[name].as_str()?)))
     };
-    let of_xml = || {
-        let text = std::str::from_utf8(body).ok()?;
-        let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
-        Some(code_of(code))
+    // The second form is for JSON that was cut, because it was long.
+    let of_text = || {
+        let text = String::from_utf8_lossy(body);
+        [("<Code>", "</Code>"), ("\"__type\":\"", "\"")].into_iter().find_map(|(begin, end)| {
+            let (code, _) = text.split_once(begin)?.1.split_once(end)?;
+            Some(code_of(code))
+        })
     };
-    of_header.or_else(of_json).or_else(of_xml).filter(|code| !code.is_empty())
+    let of_body = || of_json().or_else(of_text).filter(|code| !code.is_empty());
+    of_header.or_else(of_body)
 }
 
 /// A code without the name space before it and the address after it: `com.amazonaws.sqs#QueueDoesNotExist`,

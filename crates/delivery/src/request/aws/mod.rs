@@ -24,6 +24,7 @@ use super::tls::RequestTls;
 use crate::delivery::Delivery;
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::aws::{AwsTarget, rendered};
+use crate::subscription::header::{cannot_be_sent, check_value};
 use crate::subscription::{Method, Subscription};
 use crate::template::Values;
 
@@ -50,6 +51,11 @@ pub(super) fn compose(
     defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
     let Protocol { path, query, headers, body } =
         Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
+    // A parameter of Lambda is a header, perhaps with a text of the event.
+    for (name, value) in &headers {
+        check_value(value)
+            .map_err(|problem| Unsendable::Impossible(cannot_be_sent(name, &problem)))?;
+    }
     let mut url = target.endpoint().clone();
     url.set_path(&path);
     url.set_query(query.as_deref());

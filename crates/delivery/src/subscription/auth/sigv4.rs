@@ -3,7 +3,9 @@
 //! Separate because the credentials are no secrets with names: they are those of the deployment, and are had just
 //! before a request. The signature is made by the sender, since it covers what is sent.
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
+use url::Url;
 
 use crate::document::kind::{Checked, Word};
 use crate::document::record::Required;
@@ -50,6 +52,22 @@ record! {
     }
 }
 
+/// The part of a path of Lambda's API that follows the version.
+const FUNCTIONS: &str = "functions";
+
+impl SigningScope {
+    /// Returns true if a request to this URL, signed so, can call any function by the API of Lambda: only an AWS target may. The
+    /// host says nothing, because a server can pass a signed request on. The signature covers the path.
+    #[must_use]
+    pub fn is_of_api(&self, url: &Url) -> bool {
+        let path = percent_decode_str(url.path()).decode_utf8_lossy();
+        let mut parts = path.split('/').filter(|part| !part.is_empty());
+        let version = parts.next().unwrap_or_default();
+        let is_version = version.starts_with(|first: char| first.is_ascii_digit());
+        self.service == SigningService::Lambda && is_version && parts.next() == Some(FUNCTIONS)
+    }
+}
+
 fn region_schema() -> Json {
     json!({ "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
 }
@@ -73,6 +91,31 @@ pub fn check_region(region: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_api_of_lambda_is_told_from_the_url_of_a_function_by_its_path() {
+        let of_lambda = |path: &str| {
+            let scope =
+                SigningScope { service: SigningService::Lambda, region: "eu-west-1".to_owned() };
+            scope.is_of_api(&Url::parse(&format!("https://h.example.com{path}")).unwrap())
+        };
+        for path in [
+            "/2015-03-31/functions/f/invocations",
+            "/2021-11-15/functions/f/response-streaming-invocations",
+            "//2015-03-31//functions/f/invocations",
+            "/a/../2015-03-31/functions/f/invocations?Qualifier=live",
+            "/%32015-03-31/%66unctions/f/invocations",
+        ] {
+            assert!(of_lambda(path), "{path}");
+        }
+        for path in ["/", "/functions/f", "/2026-01-01/orders", "/v1/functions/f"] {
+            assert!(!of_lambda(path), "{path}");
+        }
+        let of_gateway =
+            SigningScope { service: SigningService::ExecuteApi, region: "eu-west-1".to_owned() };
+        let url = Url::parse("https://h.example.com/2015-03-31/functions/f").unwrap();
+        assert!(!of_gateway.is_of_api(&url));
+    }
 
     #[test]
     fn a_region_is_told_from_other_texts() {

@@ -139,19 +139,18 @@ impl FromStr for TargetArn {
 /// Returns true for the name of a resource, without wildcards and without expressions.
 fn is_name(service: AwsService, text: &str) -> bool {
     let (parts_max, slash) = match service {
-        AwsService::Lambda | AwsService::StepFunctions => (2, ""),
-        AwsService::EventBridge => (1, "/"),
-        AwsService::Sqs | AwsService::Sns | AwsService::Kinesis | AwsService::Firehose => (1, ""),
+        AwsService::Lambda | AwsService::StepFunctions => (2, None),
+        AwsService::EventBridge => (1, Some('/')),
+        AwsService::Sqs | AwsService::Sns | AwsService::Kinesis | AwsService::Firehose => (1, None),
     };
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|of| of.is_ascii_alphanumeric() || "-_.$".contains(of) || slash.contains(of))
-    };
-    text.len() <= NAME_MAX_BYTES
-        && text.split(':').count() <= parts_max
-        && text.split(':').all(is_part)
+    let parts = || text.split(':').flat_map(|part| part.split(|of| Some(of) == slash));
+    text.len() <= NAME_MAX_BYTES && text.split(':').count() <= parts_max && parts().all(is_part)
+}
+
+/// Returns true for a name, or an alias, version or other part of one.
+pub(super) fn is_part(part: &str) -> bool {
+    let is_of_part = |of: char| of.is_ascii_alphanumeric() || "-_.$".contains(of);
+    !part.is_empty() && part.chars().all(is_of_part)
 }
 
 /// The kind of `arn`.

@@ -12,12 +12,14 @@ mod parameters;
 mod pattern;
 pub mod policy;
 
+use std::borrow::Cow;
+
 use url::Url;
 
 pub use self::action::{AwsAction, AwsService};
 use self::arn::Arns;
 pub use self::arn::TargetArn;
-use self::parameters::{Parameters, check_parameters};
+use self::parameters::{Parameters, QUALIFIER, check_parameters};
 pub(crate) use self::parameters::{rendered, seconds};
 pub use self::pattern::covers;
 use crate::document::findings::Message;
@@ -64,7 +66,22 @@ impl AwsTarget {
         self.arn.endpoint()
     }
 
-    /// The permission that the role needs, such as `sqs:SendMessage`, on the resource [`Self::arn`].
+    /// Returns true if parameters or their defaults are made of the event.
+    pub(crate) fn reads_event(&self) -> bool {
+        let has_defaults =
+            matches!(self.arn.service(), AwsService::EventBridge | AwsService::Kinesis);
+        self.parameters.is_some() || self.arn.is_fifo() || has_defaults
+    }
+
+    /// The ARN of what is called, as policies list it: that of a function ends with its qualifier.
+    #[must_use]
+    pub fn resource(&self) -> Cow<'_, str> {
+        let stated = self.parameters.as_ref().and_then(|of| of.written[QUALIFIER].as_str());
+        let arn = self.arn.as_str();
+        stated.map_or_else(|| arn.into(), |qualifier| format!("{arn}:{qualifier}").into())
+    }
+
+    /// The permission that the role needs, such as `sqs:SendMessage`, on [`Self::resource`].
     #[must_use]
     pub fn iam_action(&self) -> &'static str {
         self.arn.service().iam_action()

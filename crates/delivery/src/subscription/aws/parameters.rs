@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::action::AwsService;
-use super::arn::TargetArn;
+use super::arn::{TargetArn, is_part};
 use crate::document::findings::{Message, quoted};
 use crate::document::hint::hint;
 use crate::document::kind::Kind;
@@ -24,6 +24,9 @@ const PLACE: &str = "destination.aws.parameters";
 /// The longest delay of a message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-timers.html>
 const DELAY_MAX_SECONDS: u64 = 900;
+
+/// The parameter with the alias or version of a function.
+pub(super) const QUALIFIER: &str = "Qualifier";
 
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +73,7 @@ const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
             ("DurableExecutionName", Type::Text),
             ("InvocationType", Type::Word(&["Event", "RequestResponse"])),
             ("LogType", Type::Word(&["None", "Tail"])),
-            ("Qualifier", Type::Text),
+            (QUALIFIER, Type::Text),
             ("TenantId", Type::Text),
         ],
         AwsService::Sns => &[
@@ -127,9 +130,13 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
             continue;
         };
         let problem = match *name {
-            "Qualifier" if arn.name().contains(':') => {
+            QUALIFIER if arn.name().contains(':') => {
                 Some("the ARN has an alias or a version already".to_owned())
             }
+            // AwsTargets lists it, so no event chooses it.
+            QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => Some(
+                "the name of an alias or a version is expected, without expressions".to_owned(),
+            ),
             _ => value(*of, &entry.value.json(), Stage::Written).err(),
         };
         if let Some(problem) = problem {

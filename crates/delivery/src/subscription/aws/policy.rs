@@ -75,7 +75,7 @@ impl AwsPolicy {
     /// The reason why subscriptions of a namespace may not use this target; `None` if they may.
     #[must_use]
     pub fn refusal(&self, namespace: &str, target: &AwsTarget) -> Option<AwsRefusal> {
-        let arn = target.arn.as_str();
+        let arn = &*target.resource();
         if self.own.contains(arn) {
             return Some(AwsRefusal::Own(arn.to_owned()));
         }
@@ -168,15 +168,20 @@ impl ArnPattern {
         (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then(|| Self(text.to_owned()))
     }
 
+    /// Returns true if each part of the pattern covers that of the ARN: a `*` for the region is no more than the region.
     fn covers(&self, arn: &str) -> bool {
-        covers(&self.0, &[arn])
+        let mut parts = self.0.splitn(6, ':').zip(arn.splitn(6, ':'));
+        parts.all(|(pattern, part)| covers(pattern, &[part]))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::subscription::aws::AwsAction;
+    use crate::subscription::templates::Templated;
 
     const ACCOUNT: &str = "123456789012";
 
@@ -199,7 +204,7 @@ mod tests {
     #[test]
     fn a_target_is_allowed_by_a_pattern_of_its_namespace_or_of_all() {
         let policy = policy(
-            "shop=arn:aws:sqs:eu-west-1:123456789012:shop-*, *=arn:aws:sns:*:123456789012:all-?",
+            "shop=arn:aws:sqs:eu-west-1:123456789012:shop-*, *=arn:aws:sns:*:123456789012:all-?, any=arn:aws:lambda:*:*:function:bill",
         );
         for (namespace, resource, is_allowed) in [
             ("shop", "sqs:eu-west-1:123456789012:shop-orders", true),
@@ -210,12 +215,29 @@ mod tests {
             ("shops", "sqs:eu-west-1:123456789012:shop-orders", false),
             ("other", "sns:us-east-1:123456789012:all-1", true),
             ("other", "sns:us-east-1:123456789012:all-12", false),
+            ("any", "lambda:eu-west-1:999999999999:function:bill", true),
+            // A function of the name function, and its alias bill.
+            ("any", "lambda:eu-west-1:999999999999:function:function:bill", false),
         ] {
             let refused = refusal(&policy, namespace, resource);
             assert_eq!(refused.is_none(), is_allowed, "{namespace} {resource}: {refused:?}");
         }
         let refused = refusal(&policy, "billing", "sqs:eu-west-1:123456789012:shop-a").unwrap();
         assert!(refused.contains("AWS_TARGETS does not list arn:aws:sqs:eu-west-1:123456789012:shop-a for the namespace \"billing\""), "{refused}");
+    }
+
+    #[test]
+    fn a_qualifier_is_listed_like_an_alias_in_the_arn() {
+        let policy = policy("shop=arn:aws:lambda:eu-west-1:123456789012:function:bill");
+        let mut target = target("arn:aws:lambda:eu-west-1:123456789012:function:bill");
+        assert_eq!(policy.refusal("shop", &target), None);
+        target.parameters =
+            Some(Templated::body(json!({ "Qualifier": "live" }), "parameters").unwrap());
+        let refused = policy.refusal("shop", &target).unwrap().to_string();
+        assert!(
+            refused
+                .contains("does not list arn:aws:lambda:eu-west-1:123456789012:function:bill:live")
+        );
     }
 
     #[test]

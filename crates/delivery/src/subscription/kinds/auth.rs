@@ -2,6 +2,8 @@
 //!
 //! Separate because it depends on the other fields of the destination: its headers, and its address.
 
+use url::Url;
+
 use crate::document::findings::{Message, quoted};
 use crate::subscription::auth::Auth;
 
@@ -9,14 +11,18 @@ use crate::subscription::auth::Auth;
 pub fn obstacle<'h>(
     auth: &Auth,
     mut headers: impl Iterator<Item = &'h str>,
-    url: &str,
+    url: &Url,
 ) -> Option<(&'static str, Message)> {
     if let Some(name) = headers.find(|name| auth.has_header(name)) {
         let name = quoted(&name.to_ascii_lowercase());
         let message = Message::new(format!("auth sends the header {name} too"));
         return Some(("headers", message.help("leave it to auth, or to headers")));
     }
-    let is_in_clear = url.starts_with("http://");
+    if auth.signing_scope().is_some_and(|scope| scope.is_of_api(url)) {
+        let message = Message::new("the API of Lambda is for AWS targets only");
+        return Some(("url", message.help("destination: {aws: {arn: …, action: Invoke}}")));
+    }
+    let is_in_clear = url.scheme() == "http";
     (matches!(auth, Auth::ClientCertificate(_)) && is_in_clear).then(|| {
         ("url", Message::new("a certificate is shown by https only").help("url: https://…"))
     })

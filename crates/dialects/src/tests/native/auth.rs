@@ -193,6 +193,10 @@ fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
                 "destination.auth.sigv4.region: region is missing",
             ),
             (
+                "destination: {url: ^'https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/f/invocations', auth: {sigv4: {service: lambda, region: eu-west-1}}}",
+                "destination.url: the API of Lambda is for AWS targets only; destination: {aws: {arn: …, action: Invoke}}",
+            ),
+            (
                 "destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}",
                 "destination.auth.awsIdentity.lifetime: a lifetime is PT1M to PT1H, in whole seconds",
             ),

@@ -55,6 +55,8 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         |stated: &str| parameters("events:eu-west-1:123456789012:event-bus/a", "PutEvents", stated);
     let lambda =
         |stated: &str| parameters("lambda:eu-west-1:123456789012:function:a:b", "Invoke", stated);
+    let function =
+        |stated: &str| parameters("lambda:eu-west-1:123456789012:function:a", "Invoke", stated);
     let states = |stated: &str| {
         parameters("states:eu-west-1:123456789012:stateMachine:a", "StartExecution", stated)
     };
@@ -79,16 +81,40 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         (events("Time: ^today"), format!("{of}.Time: a time such as 2026-11-20T07:03:00Z is expected")),
         (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected: Event or RequestResponse")),
         (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN has an alias or a version already")),
+        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: the name of an alias or a version is expected, without expressions")),
+        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: the name of an alias")),
         (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
         (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose has no parameters here")),
         (beside("url: ^'https://a.example.com/'"), "destination.url: a destination has one of url and aws".to_owned()),
         (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target has no headers; its requests are signed with the role InvokeRoleArn".to_owned()),
         (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target has no auth".to_owned()),
+        (beside("lateResponseWindow: ^PT1M"), "destination.lateResponseWindow: an AWS target has no lateResponseWindow".to_owned()),
+        (beside("notificationHeaders: ^true"), "destination.notificationHeaders: an AWS target has no notificationHeaders".to_owned()),
+        (beside("hidePath: ^true"), "destination.hidePath: an AWS target has no hidePath".to_owned()),
         (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target has no headers for the attributes of an event; schema: cloudevents-structured".to_owned()),
         (beside("body: {}, bodyText: ^a"), "destination.bodyText: a request has one of body and bodyText".to_owned()),
         (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request".to_owned()),
         (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target does not reply with events".to_owned()),
     ] {
         each_is_refused("", &[(&spec, &expected)]);
+    }
+}
+
+#[test]
+fn a_target_whose_parameters_are_made_of_the_event_needs_a_mapping_of_custom_events() {
+    let topic = format!("{TOPIC}spec: {{input: custom}}\n---\n{HEAD}");
+    let problem = "gives no eventType, which the CloudEvent that templates read needs";
+    for (target, is_refused) in [
+        ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: SendMessage", false),
+        ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage", true),
+        ("arn: 'arn:aws:events:eu-west-1:123456789012:event-bus/a', action: PutEvents", true),
+        ("arn: 'arn:aws:kinesis:eu-west-1:123456789012:stream/a', action: PutRecord", true),
+        (
+            "arn: 'arn:aws:firehose:eu-west-1:123456789012:deliverystream/a', action: PutRecord",
+            false,
+        ),
+    ] {
+        let found = shown(&read_one(&format!("{topic}  destination: {{aws: {{{target}}}}}\n")));
+        assert_eq!(found.iter().any(|of| of.contains(problem)), is_refused, "{target}: {found:?}");
     }
 }
