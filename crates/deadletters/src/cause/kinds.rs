@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::template::{ADDRESS, CODE_MAX_DIGITS, DURATION, EMAIL, ID, NUMBER, TIME};
 use super::word::{Word, has_few_capitals, is_duration};
 
-/// Ids are at least so long to be taken for encoded bytes.
+/// Shorter parts are not taken for encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
 /// The length of a UUID with its hyphens.
 const UUID_CHARS: usize = 36;
@@ -37,7 +37,7 @@ pub(super) fn placeholder(part: &str) -> Option<&'static str> {
     }
 }
 
-/// True for a UUID, and for one with a number after it: `2f7c…-000000000042-7`.
+/// Returns true for a UUID, also with a number after it: `2f7c…-000000000042-7`.
 fn is_uuid(part: &str) -> bool {
     let (uuid, number) = part.split_at_checked(UUID_CHARS).unwrap_or((part, ""));
     let is_number = || number.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());

@@ -216,7 +216,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"code":403,"message":"User not authorized to perform this action.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"IAM_PERMISSION_DENIED","metadata":{"permission":"pubsub.topics.publish","resource":"projects/shop/topics/orders"}}]}}"#,
         ],
     ),
-    // Envoy writes the number of an error of Linux
+    // Envoy writes the errno of Linux
     row(
         503,
         "503 upstream connect error: connection refused",
@@ -231,7 +231,7 @@ pub(super) const ROWS: [Row; 33] = [
             "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: TLS_error:|268435581:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:self signed certificate:TLS_error_end",
         ],
     ),
-    // ASP.NET misses the argument that it could not read
+    // ASP.NET also reports an argument as missing if it could not read a part of it
     row(
         400,
         "400 The JSON value could not be converted to System.Decimal: lines.<number>.price",
@@ -258,7 +258,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"code":409,"message":"Document already exists: projects/shop/databases/(default)/documents/orders/17","status":"ALREADY_EXISTS"}}"#,
         ],
     ),
-    // Envoy: another number of Linux
+    // Envoy: another errno
     row(
         503,
         "503 upstream connect error: connection timed out",

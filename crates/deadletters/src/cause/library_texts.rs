@@ -27,7 +27,7 @@ const REWRITES: [Rewrite; 13] = [
 /// The words of Jackson before the place.
 const CHAIN: &str = " (through reference chain: ";
 
-/// A problem whose texts are without what their library adds to them.
+/// Removes from the texts of a problem what their library adds.
 pub(super) fn without_additions(problem: Problem) -> Problem {
     let mut rewritten = Problem { texts: Vec::new(), ..problem.clone() };
     for text in &problem.texts {
@@ -43,7 +43,8 @@ pub(super) fn without_additions(problem: Problem) -> Problem {
     rewritten
 }
 
-/// A text whose exceptions are without their package: `ConditionalCheckFailedException` of `com.amazonaws.…`.
+/// Removes the package from the names of exceptions: `com.amazonaws.….ConditionalCheckFailedException` becomes
+/// `ConditionalCheckFailedException`.
 fn short_exceptions(text: &str) -> String {
     let short = |word: &str| {
         let class = word.trim_end_matches([':', ',', ';']);
@@ -166,7 +167,7 @@ fn php(text: &str) -> Option<Problem> {
     Some(Problem::text(text.get(..at + files.min()?)?))
 }
 
-/// Envoy names the reason last, and whether it tried again before: `upstream connect error or disconnect/reset before headers. retried and …`.
+/// Envoy states whether it retried, and then the reason: `upstream connect error or disconnect/reset before headers. retried and …`.
 fn envoy(text: &str) -> Option<Problem> {
     let (_, reason) =
         text.strip_prefix("upstream connect error or ")?.split_once("reset reason: ")?;

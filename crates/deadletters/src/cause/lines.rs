@@ -58,7 +58,7 @@ fn of_validator(line: &str) -> Option<Problem> {
 }
 
 /// The errors of a list of JSON at the end of a text, as HubSpot and Zod write them: `Property values were not valid: [{"message": …}]`.
-/// Each has to name its place: a copy of the sent event might look like an error otherwise.
+/// Each error must name its place; otherwise a copy of the sent event might look like a list of errors.
 fn of_json(text: &str) -> Option<Vec<Problem>> {
     let (before, list) = text.split_at(text.find("[{")?);
     let value: Value = serde_json::from_str(list).ok()?;

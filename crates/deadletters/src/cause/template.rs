@@ -42,9 +42,9 @@ const BEFORE_CODES: [&str; 9] =
 /// `code` alone is not enough: `postal code 12345` has a value.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
-/// The longest capitals before the number of an id: `FG-2210`.
+/// The most capitals before the number of an id: 2 in `FG-2210`.
 const PREFIX_MAX_CHARS: usize = 4;
-/// The fewest digits after them.
+/// The fewest digits of that number.
 const SERIAL_MIN_DIGITS: usize = 3;
 /// These capitals name a standard or an algorithm: `ISO-8601`, `SHA-256`.
 const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
@@ -289,8 +289,8 @@ impl Template {
         }
     }
 
-    /// Drops the capitals and the hyphen of an id such as `FG-2210`: other things have other capitals. False if the text does not end
-    /// with such a prefix. The prefix of a code stays: one that begins the text, or stands after a bracket or the word `error`.
+    /// Drops the capitals and the hyphen of an id such as `FG-2210`, because ids of one kind differ in them. Returns false, and keeps
+    /// them, at the beginning of a text, after a bracket, after a word of `BEFORE_CODES`, and for `STANDARDS`.
     fn drop_prefix(&mut self) -> bool {
         let Some(joined) = self.0.strip_suffix('-') else { return false };
         let before = joined.trim_end_matches(|c: char| c.is_ascii_uppercase());

@@ -11,7 +11,7 @@ const PYTHON: &str = "Traceback (most recent call last)";
 const DJANGO: &str = "\nRequest Method: ";
 /// The mark of an exception of Elixir: `** (DBConnection.ConnectionError) connection not available …`.
 const ELIXIR: &str = "\n    ** (";
-/// The exception that caused the one before it.
+/// Begins each cause in a Java stack trace.
 const JAVA: &str = "\nCaused by: ";
 
 /// The cause in a plain text; `None` if that is no report of an exception.

@@ -73,7 +73,7 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     found
 }
 
-/// Adds the targets of a rule. Their output does not name the rule: it is the only one, or the file is named after it.
+/// Adds the targets of a rule. Their output does not name the rule: with several rules, the file name has to.
 fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let is_only = rules.len() == 1;
     let named = |rule: &&mut Rule<'_>| is_only || document.file_stem().contains(rule.name);

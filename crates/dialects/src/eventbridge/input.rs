@@ -47,6 +47,12 @@ pub(super) fn body(
     if members.is_empty() {
         return Some(whole);
     }
+    let stated = member_names(&whole);
+    let is_stated = |(name, _): &&Member| stated.contains(&constant(name, false));
+    if let Some((name, _)) = members.iter().find(is_stated) {
+        let message = format!("the input and the connection both state {}", quoted(name));
+        return target.parent().refuse(Message::new(message).help("remove one of them"));
+    }
     let Some(body) = with_members(&whole, members) else {
         let message = "the connection adds body parameters to this input, which is no object";
         return target.parent().refuse(Message::new(message).help("state an object"));
@@ -67,7 +73,7 @@ fn expression_at(path: &Cursor<'_>) -> Option<String> {
     })
 }
 
-/// The template of an object with further members at its end, in place of those with the same names.
+/// Adds members at the end of the template of an object. Copying the event skips members with these names.
 fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     let named = |name: &str| constant(&json!(name).to_string(), false);
     let written = members.iter().map(|(name, value)| format!("{}:{value}", named(name)));
@@ -85,6 +91,29 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     let open = whole.trim_end().strip_suffix('}').filter(is_object)?;
     let comma = if open.trim() == "{" { "" } else { "," };
     Some(format!("{open}{comma}{written}}}"))
+}
+
+/// The names of the members of a template that is an object. Outside of texts, the braces of tags are in pairs.
+fn member_names(object: &str) -> Vec<String> {
+    let (mut names, mut depth, mut rest) = (Vec::new(), 0, object);
+    while let Some(character) = rest.chars().next() {
+        if character == '"' {
+            let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+            let Some(Ok(text)) = texts.next() else { return names };
+            rest = rest.get(texts.byte_offset()..).unwrap_or_default();
+            if depth == 1 && rest.trim_start().starts_with(':') {
+                names.push(text);
+            }
+            continue;
+        }
+        depth += match character {
+            '{' | '[' => 1,
+            '}' | ']' => -1,
+            _ => 0,
+        };
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+    }
+    names
 }
 
 /// Reads `InputTransformer`.
@@ -115,7 +144,7 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     if template.contains("<aws.events.event.ingestion-time>") {
         let message =
             "the event in a queue does not have the time at which EventBridge received it";
-        at.warn(Message::new(message).help("its own time stands there in its place"));
+        at.warn(Message::new(message).help("the event's `time` is used instead"));
     }
     let unknown =
         tags(template).find(|name| name.starts_with(RESERVED) && !variables.contains_key(name));

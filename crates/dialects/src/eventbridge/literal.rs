@@ -1,4 +1,4 @@
-//! Texts and sections that have to be literal: intrinsic functions of CloudFormation are not evaluated.
+//! Texts and sections that have to be literal. Only a `Fn::Sub` without variables is read as its text.
 //!
 //! Separate because every part of a delivery has them.
 

@@ -1,4 +1,4 @@
-//! Amazon EventBridge: rules whose targets are API destinations, and the connections that these use.
+//! Amazon EventBridge: rules with API destinations as targets, and the connections of those destinations.
 //!
 //! Separate because it is one of several families of dialects. The files are what the AWS CLI prints (`aws events
 //! describe-rule`, `list-targets-by-rule`, `describe-api-destination`, `describe-connection`), or templates of CloudFormation.
@@ -7,7 +7,7 @@
 //! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`, `secrets`). An event bus
 //! is a topic, which reads the events as EventBridge sends them to a queue, so no byte of an event changes.
 //!
-//! Promises: what has no equivalent is an error or a warning at its field, and a condition of a pattern is never left out.
+//! Promises: everything without an equivalent is reported at its field. No condition of a pattern is left out.
 
 mod connection;
 mod gathered;
@@ -43,7 +43,7 @@ const NAMESPACE: &str = "eventbridge";
 /// The event bus of rules that name none.
 const DEFAULT_BUS: &str = "default";
 
-/// The sources of a topic, by the first rule that names its event bus.
+/// The sources of an event bus; `at` is the first rule that names the bus.
 struct Bus<'a> {
     at: Cursor<'a>,
     sources: BTreeSet<String>,

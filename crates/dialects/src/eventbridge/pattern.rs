@@ -1,8 +1,8 @@
 //! Event patterns, as filters.
 //!
 //! Separate because a pattern has the shape of the event, and a filter is a list of conditions. A field matches if one of
-//! its values does, and all fields have to. In an array of the event one element is enough. What a filter cannot express
-//! is an error: without that condition, a destination would get events that are not meant for it.
+//! its listed values does. An event matches if all fields do. A filter may match more than its pattern where two elements of an
+//! array meet two conditions (docs/from-eventbridge.md). Any other condition that a filter cannot express is an error.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
 
 use delivery::document::findings::{Message, quoted};
@@ -60,7 +60,7 @@ pub(super) fn sources(pattern: &Json) -> Option<Vec<String>> {
     sources.iter().map(|source| source.as_str().map(str::to_owned)).collect()
 }
 
-/// The condition that all fields of an object match; `None` if it is none.
+/// The condition that all fields of an object match; `None` for an empty object.
 fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Message> {
     let mut conditions = Vec::new();
     for (name, value) in fields {
@@ -117,7 +117,7 @@ fn not_expressed(path: &str, what: &str) -> Message {
     Message::new(format!("no filter expresses {} of {}", quoted(what), quoted(path)))
 }
 
-/// One condition as it is, several in a list.
+/// Returns a single condition unchanged, and several as a list under `word`.
 fn joined(word: &str, mut conditions: Vec<Json>) -> Json {
     if conditions.len() == 1 { conditions.remove(0) } else { json!({ word: conditions }) }
 }
@@ -194,7 +194,8 @@ impl Field<'_> {
         Some(self.text(text, &json!(texts_of(values)?)))
     }
 
-    /// The condition of patterns with `*`. One value has to match none of them if it is negated, so there is one pattern.
+    /// The condition of patterns with `*`. Negated, one value must match none of the patterns; a filter expresses that for one
+    /// pattern only.
     fn wildcards(&self, patterns: &[&str], is_negated: bool) -> Option<Json> {
         if is_negated && patterns.len() > 1 {
             return None;
@@ -203,7 +204,8 @@ impl Field<'_> {
         Some(joined("any", each.collect::<Option<_>>()?))
     }
 
-    /// The condition of a pattern. With `*` in the middle, no text can begin and end by the same characters.
+    /// The condition of a pattern. With `*` inside, the prefix and the suffix must not be able to overlap: a filter for `ab*ba`
+    /// would match `aba`.
     fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
         let text =
@@ -273,7 +275,7 @@ fn texts_of(value: &Json) -> Option<Vec<&str>> {
     list_of(value).into_iter().map(Json::as_str).collect()
 }
 
-/// Returns true if a text that begins with one and ends with the other may be shorter than both.
+/// Returns true if a text with this prefix and suffix may be shorter than both together: `aba` for `ab` and `ba`.
 fn may_overlap(begin: &str, end: &str) -> bool {
     end.char_indices().skip(1).any(|(at, _)| end.get(..at).is_some_and(|of| begin.ends_with(of)))
         || begin.ends_with(end)

@@ -27,7 +27,7 @@ pub(super) struct Rule<'a> {
     pub(super) targets: Option<Vec<Cursor<'a>>>,
 }
 
-/// An API destination or a connection.
+/// An API destination, a connection or an event bus.
 pub(super) struct Resource<'a> {
     pub(super) name: &'a str,
     /// Its ARN; in a template its logical id.
@@ -35,8 +35,8 @@ pub(super) struct Resource<'a> {
     pub(super) at: Cursor<'a>,
 }
 
-/// The resource that a reference names: by its ARN, its logical id, or its name. Two templates may have one logical id for
-/// two resources, so it is that of the template with the reference.
+/// The resource that a reference names: by its ARN, its logical id, or its name. A logical id is looked up only in the
+/// file of the reference, because two templates may use the same one.
 pub(super) fn named<'r, 'a>(
     all: &'r [Resource<'a>],
     reference: &str,

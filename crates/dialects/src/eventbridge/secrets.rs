@@ -55,7 +55,8 @@ impl Secrets<'_> {
 }
 
 /// The name of a secret that a dynamic reference of CloudFormation names, such as
-/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if it names a version, which no name here has.
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if the reference has a version: our secret
+/// names have none.
 fn stored(text: &str) -> Option<String> {
     let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
     if let Some(parameter) = reference.strip_prefix("ssm-secure:") {

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::aws::hosts_of;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::Dialect;
 use delivery::time::duration::{SECOND_MS, format_ms};
@@ -193,15 +194,15 @@ fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let config = section(target, "DeadLetterConfig")?;
     let Some(arn) = config.and_then(|config| config.peek("Arn")) else { return Some(()) };
     let parts: Vec<&str> = arn.peek_text().unwrap_or_default().split(':').collect();
-    let ["arn", partition, "sqs", region, account, name] = parts.as_slice() else {
+    let hosts = parts.get(1).and_then(|partition| hosts_of(partition));
+    let (["arn", _, "sqs", region, account, name], Some(hosts)) = (parts.as_slice(), hosts) else {
         let message = "not converted: only the deployed stack has the ARN of this queue";
         let help =
             "dead letters go to the bucket of the stack; deadLetter.sink names another place";
         arn.warn(Message::new(message).help(help));
         return Some(());
     };
-    let domain = if *partition == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" };
-    let sink = format!("sqs://sqs.{region}.{domain}/{account}/{name}");
+    let sink = format!("sqs://sqs.{region}.{hosts}/{account}/{name}");
     to.set("deadLetter.sink", &json!(sink), &arn);
     let message = "dead letters go to this queue in the format of lastmile";
     arn.note(Message::new(message).help("ExtraSinkArns of the stack has to list it"));

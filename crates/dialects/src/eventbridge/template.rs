@@ -20,7 +20,7 @@ fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
     template.peek("Resources").map(|of| of.peek_entries()).unwrap_or_default()
 }
 
-/// Adds the rules, API destinations and connections of a template. Other resources have one note.
+/// Adds the rules, API destinations and connections of a template. One note counts all other resources.
 pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
     let mut others = 0;
     for entry in resources(document) {

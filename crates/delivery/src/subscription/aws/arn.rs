@@ -102,8 +102,7 @@ impl FromStr for TargetArn {
         let ["arn", partition, service, region, account, resource] = parts[..] else {
             return Err(format!("not an ARN: {FORM}"));
         };
-        let hosts = PARTITIONS.iter().find(|(known, _)| *known == partition);
-        let Some((_, hosts)) = hosts else {
+        let Some(hosts) = hosts_of(partition) else {
             let known = PARTITIONS.map(|(known, _)| known).join(", ");
             return Err(format!(
                 "the partition {} is not known; known: {known}",
@@ -134,6 +133,12 @@ impl FromStr for TargetArn {
             address: url(text)?,
         })
     }
+}
+
+/// The end of the hosts of a partition; `None` if the partition is not known.
+#[must_use]
+pub fn hosts_of(partition: &str) -> Option<&'static str> {
+    PARTITIONS.iter().find(|(known, _)| *known == partition).map(|(_, hosts)| *hosts)
 }
 
 /// Returns true for the name of a resource, without wildcards and without expressions.

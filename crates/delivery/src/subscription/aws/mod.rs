@@ -18,7 +18,7 @@ use url::Url;
 
 pub use self::action::{AwsAction, AwsService};
 use self::arn::Arns;
-pub use self::arn::TargetArn;
+pub use self::arn::{TargetArn, hosts_of};
 use self::parameters::{Parameters, QUALIFIER, check_parameters};
 pub(crate) use self::parameters::{rendered, seconds};
 pub use self::pattern::covers;

@@ -68,6 +68,35 @@ fn body_parameters_of_a_connection_are_members_at_the_end() {
 }
 
 #[test]
+fn a_member_that_the_input_and_the_connection_state_is_refused() {
+    let parameters = json!({ "InvocationHttpParameters": { "BodyParameters": [
+        { "Key": "token", "Value": "a", "IsValueSecret": false },
+    ] } });
+    let template = |text: &str| {
+        let paths = json!({ "id": "$.detail.id" });
+        json!({ "InputTransformer": { "InputPathsMap": paths, "InputTemplate": text } })
+    };
+    for target in [
+        json!({ "Input": r#"{"a":1,"token" : "b"}"# }),
+        json!({ "Input": r#"{"\u0074oken":1}"# }),
+        template(r#"{"id": <id>, "text": "<id> \"{", "token": <id>}"#),
+    ] {
+        assert_eq!(
+            refused(&files(&target, &json!({}), &parameters)),
+            "2.json: error: Targets[0]: the input and the connection both state \"token\"; remove one of them",
+            "{target}"
+        );
+    }
+    for target in [
+        json!({ "Input": r#"{"a":{"token":1},"b":"token"}"# }),
+        template(r#"{"id": "<id>, \"token\":", "list": [{"token": <id>}]}"#),
+    ] {
+        let body = body(&target, &parameters);
+        assert!(body.as_str().is_some_and(|of| of.ends_with(r#","token":"a"}"#)), "{target}");
+    }
+}
+
+#[test]
 fn the_parameters_of_a_connection_take_precedence() {
     let target = json!({ "HttpParameters": {
         "HeaderParameters": { "X-Tenant": "a", "X-Id": "$.detail.id", "content-type": "text/plain" },
