@@ -156,7 +156,7 @@ def difference(case):
 
 
 def errors():
-    """The codes of the errors of all operations, with their statuses."""
+    """The codes of the errors of all operations, each with its service."""
     found = set()
     for of_sdk, operation in OPERATIONS.values():
         model = client(of_sdk, "eu-west-1").meta.service_model

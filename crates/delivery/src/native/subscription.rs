@@ -9,7 +9,7 @@ use super::origins::Origins;
 use super::selection::Selection;
 use super::stated::Stated;
 use super::topic::{DEFAULTS_HAVE, check_defaults};
-use crate::document::findings::{Finding, Findings};
+use crate::document::findings::{Finding, Findings, Message};
 use crate::document::node::Node;
 use crate::document::reader::Cursor;
 use crate::document::record::Record as _;
@@ -78,7 +78,8 @@ pub(super) fn read<'a>(
 fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
     let at = |name: &str| spec.peek(name).unwrap_or_else(|| spec.clone());
     if subscription.batch.is_some() {
-        return at("batch").refuse("an AWS target gets one event with each request, not batches");
+        let message = Message::new("an AWS target gets one event with each request, not batches");
+        return at("batch").refuse(message.help("batch: none"));
     }
     if subscription.reply.is_some() {
         return at("reply").refuse("an AWS target does not reply with events");

@@ -241,18 +241,45 @@ impl Destination {
         if self.aws.is_none() {
             return self;
         }
+        // Each field is named, so that it has to be decided for a new one.
+        let Self {
+            url,
+            aws,
+            reference: _,
+            method: _,
+            query: _,
+            body,
+            body_text,
+            content_type: _,
+            schema,
+            plain_json,
+            hide_path: _,
+            response_timeout_ms,
+            max_concurrency,
+            headers: _,
+            auth: _,
+            tls: _,
+            signing: _,
+            notification_headers: _,
+            max_per_second,
+            slow_after_ms,
+            late_window_ms: _,
+            probation,
+            disable,
+            consent: _,
+        } = self;
         Self {
-            aws: self.aws,
-            body: self.body,
-            body_text: self.body_text,
-            schema: self.schema,
-            plain_json: self.plain_json,
-            max_concurrency: self.max_concurrency,
-            max_per_second: self.max_per_second,
-            slow_after_ms: self.slow_after_ms,
-            probation: self.probation,
-            disable: self.disable,
-            ..Self::new((*self.url).clone(), self.response_timeout_ms)
+            aws,
+            body,
+            body_text,
+            schema,
+            plain_json,
+            max_concurrency,
+            max_per_second,
+            slow_after_ms,
+            probation,
+            disable,
+            ..Self::new((*url).clone(), response_timeout_ms)
         }
     }
 

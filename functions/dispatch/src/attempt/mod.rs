@@ -149,10 +149,11 @@ impl<P: DispatchPorts> Attempts<P> {
         request: &Result<Request, Unsendable>,
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
+        let destination = &attempt.passage.subscription.destination;
+        // What a service answers late is no reply.
+        let may_be_late = destination.late_window_ms > 0 && destination.aws.is_none();
         match request {
-            Ok(request) if attempt.passage.subscription.destination.late_window_ms > 0 => {
-                Some(self.ports.http().exchange_or_late(request).await)
-            }
+            Ok(request) if may_be_late => Some(self.ports.http().exchange_or_late(request).await),
             Ok(request) => {
                 let exchange = self.exchange_or_abandon(request, attempt, of).await?;
                 Some((request.understood(exchange), None))

@@ -37,7 +37,9 @@ use crate::writable::Problem;
 use crate::{missing_destinations, store, text};
 #[cfg(feature = "aws")]
 use {
-    crate::advice::chain, crate::stack::aws, crate::target_permissions::simulated,
+    crate::advice::chain,
+    crate::stack::aws,
+    crate::target_permissions::{Simulated, simulated},
     adapters::aws_ports::with_limits,
 };
 
@@ -163,10 +165,7 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));
     match simulated(&client, stack, catalogue).await {
-        Ok(found) => {
-            let refused = found.refused.into_iter();
-            refused.map(|(name, problem)| problem.in_file(name.to_string(), "aws")).collect()
-        }
+        Ok(found) => of_targets(found, stack),
         Err(why) => {
             let why = chain(&why);
             let message =
@@ -174,6 +173,19 @@ async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding
             vec![Problem::warning(message).in_file(stack.name.clone(), "aws")]
         }
     }
+}
+
+/// The targets that the role may not use, and how many IAM was not asked about.
+#[cfg(feature = "aws")]
+fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -> Vec<Finding> {
+    let refused =
+        refused.into_iter().map(|(name, problem)| problem.in_file(name.to_string(), "aws"));
+    let left = (left > 0).then(|| {
+        let targets = text::counted(left as u64, "target");
+        let message = format!("whether InvokeRoleArn may use {targets} was not checked: check asks IAM about the first ones only");
+        Problem::warning(message).in_file(stack.name.clone(), "aws")
+    });
+    refused.chain(left).collect()
 }
 
 /// Nothing: this build has no client for IAM, and describes no stack.

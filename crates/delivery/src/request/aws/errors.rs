@@ -20,7 +20,7 @@ words! {
         /// The role has no permission: status 403.
         Denied = "denied",
         /// The resource does not exist: status 404.
-        Gone = "gone",
+        NotFound = "not found",
         /// The event is too large: status 413.
         TooLarge = "too large",
         /// Our credentials are not valid now: the attempt was aborted, and is retried.
@@ -39,7 +39,7 @@ impl AwsFailure {
             Self::Function => Some(502),
             Self::Refused => Some(400),
             Self::Denied => Some(403),
-            Self::Gone => Some(404),
+            Self::NotFound => Some(404),
             Self::TooLarge => Some(413),
             Self::Credentials => None,
         }
@@ -186,7 +186,7 @@ const CODES: [(&[&str], AwsFailure); 8] = [
             "StateMachineDeleting",
             "StateMachineDoesNotExist",
         ],
-        AwsFailure::Gone,
+        AwsFailure::NotFound,
     ),
     (
         &[

@@ -28,6 +28,9 @@ const DELAY_MAX_SECONDS: u64 = 900;
 /// The parameter with the alias or version of a function.
 pub(super) const QUALIFIER: &str = "Qualifier";
 
+/// The parameters by which a service knows an event that it got before.
+const IDENTITIES: [&str; 3] = ["DurableExecutionName", "MessageDeduplicationId", "name"];
+
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy)]
 enum Type {
@@ -142,9 +145,18 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
         if let Some(problem) = problem {
             entry.value.error(problem);
             are_right = false;
+        } else if IDENTITIES.contains(name)
+            && entry.value.json().as_str().is_some_and(|text| !has_tags(text))
+        {
+            entry.value.warn(same_for_all(name));
         }
     }
     are_right.then_some(())
+}
+
+fn same_for_all(name: &str) -> Message {
+    let what = format!("every event has the same {name}, so the service ignores all but the first");
+    Message::new(what).help("use an expression, such as {{ event.id }}")
 }
 
 fn unknown(service: AwsService, name: &str) -> Message {

@@ -1,7 +1,7 @@
 //! Matches resources with an ARN that has wildcards, by the rules of IAM policies.
 //!
-//! Separate because it is pure and must be exact: a false alarm makes people add permissions, and a
-//! missed one shows up as a dead letter in the wrong container.
+//! Separate because it is pure and must be exact: it decides which targets a namespace may use, and which permissions `check`
+//! and `doctor` report as missing.
 //!
 //! Does not support policy variables: an ARN in a stack parameter has none.
 

@@ -96,16 +96,17 @@ impl AwsTargets {
     /// # Errors
     /// The entry that is not of this form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let entries = entries(text).map(|entry| {
-            let (namespace, arn) = entry.split_once('=').ok_or(FORM)?;
-            let namespace = namespace.trim();
-            if namespace.is_empty() || (namespace.contains('*') && namespace != "*") {
-                return Err(FORM);
-            }
-            Ok((namespace.to_owned(), ArnPattern::parse(arn.trim()).ok_or(FORM)?))
+        let read = entries(text).map(|entry| {
+            Self::entry(entry).ok_or_else(|| format!("{} is not {FORM}", quoted(entry)))
         });
-        let read = entries.collect::<Result<Vec<_>, &str>>();
-        read.map(Self).map_err(|form| format!("an entry is not {form}"))
+        read.collect::<Result<Vec<_>, String>>().map(Self)
+    }
+
+    fn entry(text: &str) -> Option<(String, ArnPattern)> {
+        let (namespace, arn) = text.split_once('=')?;
+        let namespace = namespace.trim();
+        let is_right = namespace == "*" || !(namespace.is_empty() || namespace.contains('*'));
+        is_right.then_some((namespace.to_owned(), ArnPattern::parse(arn.trim())?))
     }
 
     /// Returns true if a pattern lists the ARN for this namespace.
@@ -133,7 +134,7 @@ impl OwnResources {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
 
-    /// Adds the function of this name, in the account and the region of the other resources.
+    /// Adds the function of this name and what is called with a qualifier of it, in the account and the region of the other resources.
     #[must_use]
     pub fn with_function(mut self, name: &str) -> Self {
         let located = self.0.iter().find_map(|ArnPattern(arn)| {
@@ -143,7 +144,9 @@ impl OwnResources {
             let is_located = !region.is_empty() && !account.is_empty();
             is_located.then(|| format!("arn:{partition}:lambda:{region}:{account}:function:{name}"))
         });
-        self.0.extend(located.map(|arn| ArnPattern(format!("{arn}*"))));
+        if let Some(arn) = located {
+            self.0.extend([ArnPattern(format!("{arn}:*")), ArnPattern(arn)]);
+        }
         self
     }
 
@@ -270,6 +273,16 @@ mod tests {
     }
 
     #[test]
+    fn the_function_itself_is_own_with_its_aliases_but_no_function_whose_name_begins_like_it() {
+        let queue = format!("arn:aws:sqs:eu-west-1:{ACCOUNT}:events");
+        let own = OwnResources::parse(&queue).unwrap().with_function("d");
+        for (name, is_own) in [("d", true), ("d:live", true), ("d2", false), ("d2:live", false)] {
+            let arn = format!("arn:aws:lambda:eu-west-1:{ACCOUNT}:function:{name}");
+            assert_eq!(own.contains(&arn), is_own, "{arn}");
+        }
+    }
+
+    #[test]
     fn a_stream_of_firehose_has_to_be_in_the_account_of_the_role() {
         let policy = policy("*=arn:aws:*:*:*:*");
         let refused = refusal(&policy, "shop", "firehose:eu-west-1:999999999999:deliverystream/a");
@@ -292,8 +305,10 @@ mod tests {
             "s*=arn:aws:sqs:a:1:b",
             "=arn:aws:sqs:a:1:b",
         ] {
-            let problem = AwsTargets::parse(text).unwrap_err();
-            assert!(problem.contains("shop=arn:aws:sqs"), "{text}: {problem}");
+            let list = format!("shop=arn:aws:sqs:a:1:b, {text}");
+            let problem = AwsTargets::parse(&list).unwrap_err();
+            let expected = format!("\"{text}\" is not NAMESPACE=ARN, such as shop=arn:aws:sqs");
+            assert!(problem.starts_with(&expected), "{text}: {problem}");
         }
         assert!(OwnResources::parse("queue").unwrap_err().contains("\"queue\" is not an ARN"));
     }

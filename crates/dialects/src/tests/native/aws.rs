@@ -93,10 +93,46 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         (beside("hidePath: ^true"), "destination.hidePath: an AWS target has no hidePath".to_owned()),
         (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target has no headers for the attributes of an event; schema: cloudevents-structured".to_owned()),
         (beside("body: {}, bodyText: ^a"), "destination.bodyText: a request has one of body and bodyText".to_owned()),
-        (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request".to_owned()),
+        (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request, not batches; batch: none".to_owned()),
         (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target does not reply with events".to_owned()),
     ] {
         each_is_refused("", &[(&spec, &expected)]);
+    }
+}
+
+#[test]
+fn a_parameter_that_tells_events_apart_is_warned_of_if_all_have_the_same() {
+    for (target, name) in [
+        (
+            "arn: 'arn:aws:states:eu-west-1:123456789012:stateMachine:a', action: StartExecution",
+            "name",
+        ),
+        (
+            "arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage",
+            "MessageDeduplicationId",
+        ),
+        (
+            "arn: 'arn:aws:sns:eu-west-1:123456789012:a.fifo', action: Publish",
+            "MessageDeduplicationId",
+        ),
+        (
+            "arn: 'arn:aws:lambda:eu-west-1:123456789012:function:a', action: Invoke",
+            "DurableExecutionName",
+        ),
+    ] {
+        let found = |value: &str| {
+            shown(&read_one(&format!(
+                "{HEAD}  destination: {{aws: {{{target}, parameters: {{{name}: {value}}}}}}}\n"
+            )))
+        };
+        let expected = format!(
+            "warning: spec.destination.aws.parameters.{name}: every event has the same {name}, so the service ignores all but the first; use an expression, such as {{{{ event.id }}}}"
+        );
+        let literal = found("order");
+        assert!(literal.len() == 1 && literal[0].ends_with(&expected), "{name}: {literal:?}");
+        for of_the_event in ["'{{ event.id }}'", "'a-{{ event.subject }}'", "null"] {
+            assert_eq!(found(of_the_event), Vec::<String>::new(), "{name}: {of_the_event}");
+        }
     }
 }
 
