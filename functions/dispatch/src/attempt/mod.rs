@@ -150,7 +150,7 @@ impl<P: DispatchPorts> Attempts<P> {
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &attempt.passage.subscription.destination;
-        // What a service answers late is no reply.
+        // A late answer of a service is no reply.
         let may_be_late = destination.late_window_ms > 0 && destination.aws.is_none();
         match request {
             Ok(request) if may_be_late => Some(self.ports.http().exchange_or_late(request).await),
