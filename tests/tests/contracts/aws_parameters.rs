@@ -101,6 +101,8 @@ fn functions() -> Action {
                 json!({ "DurableExecutionName": "42" }),
             ),
             literal(json!({ "LogType": "None" })),
+            // Of eight sets the last one meets no resource that has an alias already.
+            literal(json!({ "Qualifier": "live" })),
         ],
     }
 }

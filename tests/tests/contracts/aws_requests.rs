@@ -1,5 +1,6 @@
 //! Requests to AWS targets, compared with those that botocore makes of the same parameters: method, host, path, query, the
-//! headers of the protocol, the body, and the signature. Of each action there are twenty sets of parameters.
+//! headers of the protocol, the body, and the signature. Of each action there are twenty cases: each of five places with each of
+//! four bodies, and the sets of parameters of the action in turn.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -24,8 +25,8 @@ use crate::aws_parameters::{Action, actions};
 /// 2026-11-23T12:00:00Z.
 const AT_MS: u64 = 1_795_435_200_000;
 const EVENT: &str = r#"{"specversion":"1.0","id":"e 1","source":"/shop","type":"order.created","subject":"orders/7","time":"2026-11-20T07:03:00.123Z","data":{"id":42,"delay":30,"text":"grüße, \"a\"&b=1+2%"}}"#;
-/// The number of sets of parameters for each action.
-const SETS: usize = 20;
+/// The number of cases of each action: all places with all bodies.
+const CASES: usize = PLACES.len() * BODIES.len();
 /// The body as the subscription states it, and as it is sent.
 const BODIES: [(&str, &str); 4] = [
     ("", EVENT),
@@ -47,11 +48,11 @@ const PLACES: [(&str, &str); 5] = [
 ];
 
 /// A case, as the script reads it.
-fn case(action: &Action, set: usize, name: &str) -> Json {
-    let place = set % PLACES.len();
+fn case(action: &Action, index: usize, name: &str) -> Json {
+    let place = index % PLACES.len();
     let ((partition, region), resource) = (PLACES[place], action.resources[place]);
-    let (body, payload) = BODIES[(set / PLACES.len()) % BODIES.len()];
-    let (stated, sent) = &action.parameters[set % action.parameters.len()];
+    let (body, payload) = BODIES[(index / PLACES.len()) % BODIES.len()];
+    let (stated, sent) = &action.parameters[index % action.parameters.len()];
     let arn = format!("arn:{partition}:{}:{region}:123456789012:{resource}", action.service);
     let subscription = subscription(&arn, name, stated, body);
     let delivery = delivery(&subscription);
@@ -151,6 +152,24 @@ fn every_error_that_botocore_knows_has_a_meaning() {
 }
 
 #[test]
+fn every_parameter_that_subscriptions_may_state_is_in_a_compared_request() {
+    let schema = include_str!("../../../schemas/native.schema.json");
+    let schema: Json = serde_json::from_str(schema).expect("JSON");
+    let names = &schema["$defs"]["awsTarget"]["properties"]["parameters"]["propertyNames"]["enum"];
+    let names = names.as_array().expect("the names of all services");
+    let actions = actions();
+    let compared: Vec<&str> = actions
+        .iter()
+        .flat_map(|action| action.parameters.iter().take(CASES))
+        .flat_map(|(stated, _)| stated.as_object().expect("a mapping").keys())
+        .map(String::as_str)
+        .collect();
+    let is_missing = |name: &&Json| name.as_str().is_none_or(|name| !compared.contains(&name));
+    let missing: Vec<&Json> = names.iter().filter(is_missing).collect();
+    assert!(!names.is_empty() && missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn requests_to_aws_targets_are_those_that_botocore_makes() {
     let names = [
         "SendMessage",
@@ -164,11 +183,11 @@ fn requests_to_aws_targets_are_those_that_botocore_makes() {
     let actions = actions();
     let cases = actions.iter().zip(names);
     let cases: Vec<Json> = cases
-        .flat_map(|(action, name)| (0..SETS).map(move |set| case(action, set, name)))
+        .flat_map(|(action, name)| (0..CASES).map(move |index| case(action, index, name)))
         .collect();
     let Some(compared) = run(&[], &Json::from(cases).to_string()) else { return };
     assert_eq!(compared["different"], json!([]), "{:#}", compared["different"]);
     for action in &actions {
-        assert_eq!(compared["same"][action.service], json!(SETS), "{}", action.service);
+        assert_eq!(compared["same"][action.service], json!(CASES), "{}", action.service);
     }
 }
