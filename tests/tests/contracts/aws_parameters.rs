@@ -101,7 +101,7 @@ fn functions() -> Action {
                 json!({ "DurableExecutionName": "42" }),
             ),
             literal(json!({ "LogType": "None" })),
-            // Of eight sets the last one meets no resource that has an alias already.
+            // The last of the eight sets meets no resource that has an alias already.
             literal(json!({ "Qualifier": "live" })),
         ],
     }
