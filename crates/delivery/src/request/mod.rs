@@ -6,7 +6,7 @@
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`, whose other end is [`verification`]).
 //!
-//! What is asked of a token server before is [`token`]. Requests to AWS targets are [`aws`].
+//! [`token`] makes the request to a token server, and [`aws`] makes requests to AWS targets.
 //!
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
@@ -120,19 +120,14 @@ pub fn compose(
     }
     // Last, because values from the event count as well.
     check_size(&headers)?;
-    let (url, timeout_ms) = (templates::url(destination, values)?, context.timeout_ms);
-    if destination.auth.as_ref().and_then(Auth::signing_scope).is_some_and(|of| of.is_of_api(&url))
-    {
-        // An expression may have made this path of an event.
-        let why = "the API of Lambda is for AWS targets only".to_owned();
-        return Err(Unsendable::Blocked(why));
-    }
+    let url = templates::url(destination, values)?;
+    check_lambda_api(destination, &url)?;
     Ok(Request {
         method: destination.method,
         url,
         headers,
         body,
-        timeout_ms,
+        timeout_ms: context.timeout_ms,
         needs,
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
@@ -140,6 +135,15 @@ pub fn compose(
         hidden: destination.hidden_secrets(context.keyring),
         deliveries: ids,
     })
+}
+
+/// Refuses a signed call of any function by the API of Lambda. An expression may have made this path of an event.
+fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendable> {
+    let scope = destination.auth.as_ref().and_then(Auth::signing_scope);
+    match scope.is_some_and(|scope| scope.is_of_api(url)) {
+        true => Err(Unsendable::Blocked("the API of Lambda is for AWS targets only".to_owned())),
+        false => Ok(()),
+    }
 }
 
 /// Refuses headers that no server would accept.

@@ -10,8 +10,8 @@ use crate::subscription::header::{self, Value};
 use crate::subscription::secret::{Keyring, Secret};
 
 impl Destination {
-    /// What a request with this event sends as credentials: secrets, headers that hold them by their
-    /// name, and what is confidential in the address.
+    /// Collects the credentials that a request with this event sends: secrets, headers that hold them by
+    /// their name, and the confidential parts of the address.
     #[must_use]
     pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = self.header_credentials(keyring, event);
@@ -22,7 +22,7 @@ impl Destination {
         credentials
     }
 
-    /// Those that no event has by chance: of at least eight bytes, from secrets and from headers with a
+    /// Collects the credentials that no event has by chance: of at least eight bytes, from secrets and from headers with a
     /// value of their own, from the user info of the address, from values of its query that are
     /// credentials by their name, and its path where that is one.
     #[must_use]
@@ -36,7 +36,7 @@ impl Destination {
         credentials.certain()
     }
 
-    /// Those of the headers.
+    /// Collects the credentials of the headers.
     fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
         // Signing secrets are never sent, so no answer can echo them.
@@ -79,7 +79,7 @@ impl Destination {
         hidden
     }
 
-    /// What an answer may repeat although its request does not send it: the secret of a client, which is sent to the token server,
+    /// Returns the secrets that an answer may repeat although its request does not send them: the secret of a client, which is sent to the token server,
     /// perhaps of the same operator, and tokens that were refused.
     #[must_use]
     pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
