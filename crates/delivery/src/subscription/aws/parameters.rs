@@ -155,7 +155,7 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
 }
 
 fn same_for_all(name: &str) -> Message {
-    let what = format!("every event has the same {name}, so the service ignores all but the first");
+    let what = format!("every event has the same {name}, and the service ignores repetitions");
     Message::new(what).help("use an expression, such as {{ event.id }}")
 }
 

@@ -126,7 +126,7 @@ fn a_parameter_that_tells_events_apart_is_warned_of_if_all_have_the_same() {
             )))
         };
         let expected = format!(
-            "warning: spec.destination.aws.parameters.{name}: every event has the same {name}, so the service ignores all but the first; use an expression, such as {{{{ event.id }}}}"
+            "warning: spec.destination.aws.parameters.{name}: every event has the same {name}, and the service ignores repetitions; use an expression, such as {{{{ event.id }}}}"
         );
         let literal = found("order");
         assert!(literal.len() == 1 && literal[0].ends_with(&expected), "{name}: {literal:?}");
