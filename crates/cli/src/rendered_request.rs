@@ -1,6 +1,6 @@
 //! Renders the request that the templates or the AWS target of a subscription make of an event. Sends nothing, and reads no secret.
 //!
-//! Separate from the preview of the console, which reads the secrets of this machine: a result here is the same on every machine.
+//! The preview of the console reads the secrets of this machine. [`rendered_request`] does not: its result is the same on every machine.
 //! A word stands in place of each secret, and is hidden like the secret. Headers that need a secret are left out.
 
 use std::borrow::Cow;
@@ -37,18 +37,31 @@ pub(crate) fn rendered_request(
     let word = |name: &_| Secret::new(format!("the secret {name}"));
     let keyring: Keyring = destination.secrets().map(|name| (name.clone(), word(name))).collect();
     let keyring = keyring.with_aws(nobody());
-    let (now_ms, timeout_ms) = (Machine.now_ms(), destination.response_timeout_ms);
-    let origin = Origin { message: "explained".to_owned(), index: 0 };
-    let delivery = Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
-    let context = AttemptContext { keyring: &keyring, now_ms, timeout_ms };
-    let request = request::compose(&without_secrets, &[&delivery], context);
-    let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
-    let shown = |request: Request| {
-        let mut shown = ShownExchange::of(&request, &nothing, Some(&without_secrets));
+    let request = first_request(&without_secrets, event, &keyring);
+    Some(request.map(|(request, mut shown)| {
         shown.url.push_str(&query(destination, &request.url));
         shown
-    };
-    Some(request.map(shown).map_err(|problem| problem.to_string()))
+    }))
+}
+
+/// The request of the first attempt with these secrets, and its parts that people may see.
+///
+/// # Errors
+/// The reason why no request can be made of the event.
+pub(crate) fn first_request(
+    subscription: &Subscription,
+    event: &Event,
+    keyring: &Keyring,
+) -> Result<(Request, ShownExchange), String> {
+    let (now_ms, timeout_ms) = (Machine.now_ms(), subscription.destination.response_timeout_ms);
+    let origin = Origin { message: "explained".to_owned(), index: 0 };
+    let delivery = Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
+    let context = AttemptContext { keyring, now_ms, timeout_ms };
+    let request = request::compose(subscription, &[&delivery], context);
+    let request = request.map_err(|problem| problem.to_string())?;
+    let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
+    let shown = ShownExchange::of(&request, &nothing, Some(subscription));
+    Ok((request, shown))
 }
 
 /// The query. Of its values, only those are shown that a template made without a secret. That of an AWS target names what is called.

@@ -60,6 +60,12 @@ impl ReplayQueues {
         self.given.is_none() && self.stack.is_none() && self.local.is_none()
     }
 
+    /// True if deliveries to subscriptions are sent through a queue on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let queue = self.for_target(&ReplayTarget::Subscription, None);
+        queue.ok().flatten().is_some_and(|queue| is_here(&queue))
+    }
+
     /// The option that names the queue for this target, if a command without it would take another one.
     pub(crate) fn option(&self, target: &ReplayTarget) -> String {
         let is_named = self.given.is_some() || self.local.is_some();

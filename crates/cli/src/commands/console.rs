@@ -20,7 +20,8 @@ pub(crate) struct Arguments {
     port: u16,
     #[command(flatten)]
     queues: ReplayQueueArgs,
-    /// Show no page with what an event contains. Whoever has these credentials can still read it in the container
+    /// Hide the bodies of events. Responses and titles of causes may repeat values of events, and these credentials can still
+    /// read the container
     #[arg(long)]
     hide_events: bool,
 }

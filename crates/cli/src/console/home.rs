@@ -146,6 +146,7 @@ impl Home<'_> {
                     (self.cause(cause, letters.get(&cause.example).copied()))
                 } }
             }
+            (placeholders(causes.get(..CAUSES_MAX.min(causes.len())).unwrap_or_default()))
             @if let Some(more) = causes.len().checked_sub(CAUSES_MAX).filter(|more| *more > 0) {
                 p .hint { (text::grouped(more as u64)) " rarer causes: " code { "lastmile deadletters why --output json" } }
             }
@@ -157,7 +158,8 @@ impl Home<'_> {
         let id = cause.id.to_string();
         let counts: BTreeMap<String, u64> =
             cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
-        let forecast = Forecast::of(&counts, &self.sources.reading.catalogue, self.seen, None);
+        let forecast =
+            Forecast::of(self.console, &counts, &self.sources.reading.catalogue, self.seen, None);
         let replay = self.query.with_others("/replay", &[("cause", &id)]);
         html! { tr role="row" {
             td role="cell" .number data-label="Open" { b { (text::grouped(cause.count)) } }
@@ -209,6 +211,15 @@ fn said(letter: &StoredDeadLetter) -> Markup {
             None => "Last: no response",
         }
         @if !first.is_empty() { " “" (line(&text::first_chars(first, SAID_CHARS))) "”" }
+    } }
+}
+
+/// Explains placeholders, if the title of a cause has one.
+pub(super) fn placeholders(causes: &[Cause]) -> Markup {
+    html! { @if causes.iter().any(Cause::has_placeholder) {
+        p .hint {
+            "A placeholder in a title, such as " code { "<number>" } ", stands for values that differ from event to event."
+        }
     } }
 }
 

@@ -178,7 +178,10 @@ fn router(console: &SharedConsole) -> Router {
         .route("/destinations", get(destinations::list))
         .route("/destinations/{key}", get(destinations::one))
         .route("/subscriptions", get(subscriptions::list))
-        .route("/subscriptions/{namespace}/{topic}/{name}", get(subscriptions::one))
+        .route(
+            "/subscriptions/{namespace}/{topic}/{name}",
+            get(subscriptions::one).post(subscriptions::explain),
+        )
         .route("/live", get(page::answer))
         .route("/stream", get(stream::answer))
         .route("/events/{id}", get(event::answer))

@@ -17,8 +17,8 @@ use crate::advice::chain;
 /// attempt; it doubles each time.
 const TRIES: u32 = 8;
 const FIRST_PAUSE_MS: u64 = 20;
-/// Namespaces that are read at once.
-const READS_AT_ONCE: usize = 16;
+/// Namespaces, or items, that are read at once.
+pub(super) const READS_AT_ONCE: usize = 16;
 
 /// An entry after an update.
 #[derive(Debug)]

@@ -7,7 +7,9 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::shared::Attempted;
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::entries::READS_AT_ONCE;
 use super::known::Destination;
 use super::limits::limits;
 use super::place::Place;
@@ -53,12 +55,11 @@ impl Place {
         let named = known.catalogue.subscriptions().map(|it| DestinationKey::of_subscription(it));
         let mut states: BTreeMap<DestinationKey, _> = named.map(|key| (key, None)).collect();
         states.extend(found.states.into_iter().map(|(key, state)| (key, Some(state))));
-        let mut all = Vec::new();
-        for (key, state) in states {
-            if let Some(destination) = Destination::new(key, state, &known) {
-                all.push(self.health_of(destination).await?);
-            }
-        }
+        let all = states.into_iter();
+        let all = all.filter_map(|(key, state)| Destination::new(key, state, &known));
+        let all: Vec<Destination> = all.collect();
+        let reads = stream::iter(all).map(|of| self.health_of(of));
+        let mut all: Vec<DestinationHealth> = reads.buffered(READS_AT_ONCE).try_collect().await?;
         all.sort_by_cached_key(|it| (it.conditions.is_empty(), it.address.clone()));
         let problems = found.problems.into_iter().map(|(_, problem)| problem);
         Ok(Health { destinations: all, problems: problems.chain(known.problem).collect() })

@@ -380,7 +380,10 @@ async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger()
     let (status, said) =
         status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);
-    assert!(said.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"), "{said}");
+    assert!(
+        said.contains("nothing listens on http://127.0.0.1:1: start <code>lastmile dev"),
+        "{said}"
+    );
     assert!(!container.path().join("_replays").exists());
 }
 

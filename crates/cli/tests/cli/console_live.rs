@@ -292,9 +292,9 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
         }
     }
     let event = EVENT.replace("order.created", "order.paid");
-    let asked =
-        url::form_urlencoded::Serializer::new(String::new()).append_pair("event", &event).finish();
-    let explained = dev.page(&format!("/subscriptions/shop/orders/a?{asked}"));
+    let page = dev.page("/subscriptions/shop/orders/a");
+    assert!(page.contains("<form method=\"post\""), "an event is in no URL: {page}");
+    let explained = dev.post("/subscriptions/shop/orders/a", &[("event", &event)]);
     assert!(
         explained.contains("does not get it") && explained.contains("order.paid"),
         "{explained}"

@@ -86,12 +86,8 @@ async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_t
     let container = samples();
     let server = ConsoleServer::start(&container, &[]);
     let home = server.page("/").await;
-    for part in [
-        "causes with 6 open dead letters",
-        "503 overloaded",
-        "at 50/s, less than a second",
-        "less than a cent",
-    ] {
+    for part in ["causes with 6 open dead letters", "503 overloaded", "at 50/s, less than a second"]
+    {
         assert!(home.contains(part), "{part}: {home}");
     }
     let cause = home.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
@@ -131,6 +127,69 @@ async fn the_dead_letters_of_a_cause_are_dismissed_together_with_a_note() {
     assert!(page.contains("No dead letter of this cause is open"), "{page}");
     assert!(!server.page("/").await.contains(&path), "it is no longer broken");
     assert_eq!(dismiss("again", &shown).await.expect("an answer").status(), 404, "none is open");
+}
+
+#[tokio::test]
+async fn a_dismissal_warns_of_dead_letters_that_an_unfinished_replay_sends() {
+    let container = samples();
+    let (letter, key) = (LETTERS[0].id(), LETTERS[0].key());
+    let header =
+        r#"{"v":1,"job":"running","at":"2026-11-21T07:03:00Z","to":"subscription","letters":1}"#;
+    let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
+    container.write(&[("_replays/running/plan.ndjson".to_owned(), plan)]);
+    let server = ConsoleServer::start(&container, &[]);
+    let warning = "A replay that has not ended has 1 dead letter in its plan";
+    let page = server.page(&format!("/letters/{letter}")).await;
+    assert!(page.contains(warning), "{page}");
+    let cause = page.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
+    let page = server.page(&format!("/causes/{}", cause.expect("a link to its cause"))).await;
+    assert!(page.contains(warning), "{page}");
+    let other = server.page(&format!("/letters/{}", LETTERS[2].id())).await;
+    assert!(!other.contains("has not ended"), "{other}");
+}
+
+#[tokio::test]
+async fn a_replay_has_a_price_only_on_aws_and_its_page_names_what_is_not_known() {
+    let container = samples();
+    let local = ConsoleServer::start(&container, &[]);
+    let page = local.page("/replay?status=503").await;
+    for part in [
+        "the local queues of <code>lastmile dev</code> on 127.0.0.1",
+        "Destination not known here: 4 dead letters.",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains('`') && !page.contains(" on AWS"), "{page}");
+    let to_url = local.page("/replay?status=503&to=url&to_url=https://a.example.com/").await;
+    assert!(!to_url.contains("Destination not known"), "no destination gets it: {to_url}");
+    let home = local.page("/").await;
+    assert!(!home.contains("less than a cent"), "{home}");
+    let queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/live-RetryQueue";
+    let paid = ConsoleServer::start(&container, &["--queue-url", queue]);
+    assert!(paid.page("/replay?status=503").await.contains("less than a cent</b> on AWS"));
+    assert!(paid.page("/").await.contains("less than a second, less than a cent"));
+}
+
+#[tokio::test]
+async fn placeholders_are_explained_on_pages_whose_titles_have_one() {
+    let container = TestContainer::folder();
+    container.write(&[sample(1, (20, 9), "overloaded").blob()]);
+    let explanation = "A placeholder in a title";
+    let without = ConsoleServer::start(&container, &[]);
+    assert!(!without.page("/").await.contains(explanation));
+    container.write(&[17, 18].map(|number| {
+        let (key, blob) = sample(number, (20, 9), "order N is locked").blob();
+        (key, blob.replace("order N", &format!("order {number}")))
+    }));
+    let server = ConsoleServer::start(&container, &[]);
+    let home = server.page("/").await;
+    assert!(home.contains("503 order &lt;number&gt; is locked"), "{home}");
+    assert_eq!(home.matches(explanation).count(), 1, "{home}");
+    let causes = home.split("href=\"/causes/").skip(1);
+    let cause = causes.filter(|link| link.contains("&lt;number&gt; is locked")).last();
+    let cause = cause.and_then(|link| link.split('"').next()).expect("a link to the cause");
+    let page = server.page(&format!("/causes/{cause}")).await;
+    assert!(page.contains(explanation), "{page}");
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use self::id::{CauseId, CausePrefix};
+use self::template::PLACEHOLDERS;
 use self::templated::Shared;
 use self::title::{Described, describe};
 pub use self::trend::Trend;
@@ -75,6 +76,14 @@ pub struct Cause {
     pub trend: Trend,
     /// The newest letter.
     pub example: Uuid,
+}
+
+impl Cause {
+    /// True if the title has a placeholder, such as `<number>`.
+    #[must_use]
+    pub fn has_placeholder(&self) -> bool {
+        PLACEHOLDERS.iter().any(|of| self.title.contains(of))
+    }
 }
 
 /// The letters of a subscription.

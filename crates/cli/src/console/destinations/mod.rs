@@ -20,7 +20,7 @@ use super::letters::filters::periods;
 use super::live::traffic::Traffic;
 use super::shell::error::PageError;
 use super::shell::layout::{PageLayout, Section};
-use super::shell::markup::{line, or_none, time, word};
+use super::shell::markup::{line, message, or_none, time, word};
 use super::shell::query::{Query, href, pairs, range_ms};
 use super::subscriptions;
 use crate::advice::chain;
@@ -114,8 +114,8 @@ impl Seen {
     /// Explains which data is missing.
     fn notes(&self) -> Markup {
         html! {
-            @if let Some(problem) = &self.problem { p .invalid { "Destinations cannot be read: " (line(problem)) } }
-            @for problem in &self.health.problems { p .invalid { (line(problem)) } }
+            @if let Some(problem) = &self.problem { p .invalid { "Destinations cannot be read: " (message(problem)) } }
+            @for problem in &self.health.problems { p .invalid { (message(problem)) } }
             @if let Some(note) = &self.rates.note { p .hint { (line(note)) } }
         }
     }

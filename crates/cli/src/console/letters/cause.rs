@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 use super::caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::fingerprint::{FINGERPRINT, fingerprint};
-use super::links::{dismiss_form, record};
+use super::links::{dismiss_form, record, still_sent};
 use super::list::plain_rows;
 use super::overview::chart;
 use super::summary::Summary;
 use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::destinations::Seen;
-use crate::console::home::arriving;
+use crate::console::home::{arriving, placeholders};
 use crate::console::replay::forecast::Forecast;
 use crate::console::shell::error::PageError;
 use crate::console::shell::guard::TOKEN;
@@ -61,7 +61,7 @@ pub(in crate::console) async fn answer(
     let sources = console.sources.read().await;
     let letters: BTreeMap<String, u64> =
         cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
-    let forecast = Forecast::of(&letters, &sources.reading.catalogue, &seen, None);
+    let forecast = Forecast::of(&console, &letters, &sources.reading.catalogue, &seen, None);
     let view =
         View { console: &console, query: &query, cache: &cache, seen: &seen, cause, shown, counts };
     let main = view.markup(is_open.then_some(&forecast));
@@ -119,6 +119,7 @@ impl View<'_> {
                     " · first " (time(cause.first_ms)) ", last " (time(cause.last_ms))
                     " · oldest event published " (time(cause.oldest_event_ms))
                 }
+                (placeholders(std::slice::from_ref(cause)))
             } (arriving(cause, self.cache.read_ms)) }
             @match forecast {
                 Some(forecast) => (self.actions(forecast)),
@@ -142,6 +143,7 @@ impl View<'_> {
         html! { section .panel aria-labelledby="actions" {
             h2 #actions { "If you replay " (text::dead_letters(self.cause.count)) }
             (forecast.markup())
+            (forecast.unlisted())
             div .buttons {
                 (self.console.access.link(Action::Replay, true, &replay, &html! { "Replay…" }))
                 a .button href=(href(LIST, [("cause", id.as_str())])) { "Show the dead letters" }
@@ -152,6 +154,7 @@ impl View<'_> {
                     code { "lastmile deadletters replay" (self.console.options) " --cause " (id) " --until-quiet " (QUIET_AFTER) }
                 }
             }
+            (still_sent(self.shown.letters.iter().map(|letter| letter.id), &self.cache.states))
             (dismiss_form(self.console, &format!("/causes/{id}/dismiss"), &self.hidden(), &html! {
                 "Dismiss " (text::dead_letters(self.cause.count))
             }))

@@ -10,7 +10,7 @@ use deadletters::cause::{CauseId, cause_id};
 use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
 use deadletters::ledger::ReplayRecord;
 use deadletters::replay::ends::ReplayEndState;
-use deadletters::state::LetterStates;
+use deadletters::state::{LetterState, LetterStates};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::replay::ReplayOutcome;
 use delivery::ports::Clock as _;
@@ -22,7 +22,7 @@ use super::letter::find;
 use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
-use crate::console::shell::markup::{block, line};
+use crate::console::shell::markup::{block, line, message};
 use crate::console::shell::query::{pairs, value};
 use crate::replay_end::NO_END;
 use crate::text;
@@ -32,12 +32,15 @@ use crate::this_machine::user;
 pub(in crate::console) struct LetterLinks {
     replay: Option<ReplayRecord>,
     dismissal: Option<Dismissal>,
+    /// The warning of [`still_sent`].
+    still_sent: Markup,
 }
 
 /// Looks up the records that belong to a dead letter.
 pub(in crate::console) fn of(letter: &StoredDeadLetter, states: &LetterStates) -> LetterLinks {
     let replay = states.replay_of(letter.id).cloned();
-    LetterLinks { replay, dismissal: states.dismissal_of(letter.id).cloned() }
+    let dismissal = states.dismissal_of(letter.id).cloned();
+    LetterLinks { replay, dismissal, still_sent: still_sent([letter.id], states) }
 }
 
 impl LetterLinks {
@@ -67,7 +70,7 @@ impl LetterLinks {
         Some(match record.end_state_now() {
             ReplayEndState::NotRecorded => return None,
             ReplayEndState::UnderWay => html! { "under way" },
-            ReplayEndState::Unknown => html! { "unknown: " (NO_END) },
+            ReplayEndState::Unknown => html! { "unknown: " (message(NO_END)) },
             ReplayEndState::Ended(end) => html! {
                 (end.state) " " (line(&text::seconds(&end.at)))
                 // The new dead letter has the id of the delivery.
@@ -92,10 +95,25 @@ impl LetterLinks {
                     (console.access.submit(Action::Dismiss, false, &html! { "Take the dismissal back" }))
                 }
             } @else {
+                (self.still_sent)
                 (dismiss_form(console, &action("dismiss"), &[], &html! { "Dismiss" }))
             }
         }
     }
+}
+
+/// Warns of open dead letters that a replay has in its plan. A replay that runs does not read dismissals again.
+pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &LetterStates) -> Markup {
+    let is_planned = |letter: &Uuid| {
+        states.of(*letter) == LetterState::Open && states.planned_by(*letter).is_some()
+    };
+    let count = letters.into_iter().filter(is_planned).count() as u64;
+    html! { @if count > 0 {
+        p .notice {
+            "A replay that has not ended has " (text::dead_letters(count)) " in its plan. If it runs, it sends them even if you dismiss them. "
+            a href="/jobs" { "Show all replays" }
+        }
+    } }
 }
 
 /// The form that dismisses dead letters. The note is required.

@@ -7,11 +7,8 @@ use std::sync::Arc;
 
 use adapters::aws_identity::Identity;
 use adapters::machine::Machine;
-use delivery::delivery::outcome::{Exchange, TransportResult};
-use delivery::delivery::{Delivery, Origin};
-use delivery::event::Element;
+use delivery::event::{Element, Event};
 use delivery::ports::Clock as _;
-use delivery::request::{self, AttemptContext};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
@@ -26,6 +23,7 @@ use crate::event_report::{
     EventReport, OnwardReport, PartReport, SubscriptionReport, elements, report,
 };
 use crate::from_here::FromHere;
+use crate::rendered_request::first_request;
 use crate::shown_exchange::ShownExchange;
 
 /// Events in a preview at most, and subscriptions of each event at most.
@@ -73,10 +71,7 @@ pub(super) async fn preview(
             let subscription = name.and_then(|name| catalogue.subscription(&name));
             requests.push(match (subscription, &element) {
                 (Some(subscription), Element::Event(event)) if of.matches => {
-                    let origin = Origin { message: "preview".to_owned(), index: 0 };
-                    let delivery =
-                        Delivery::new(event.clone(), subscription.name.clone(), origin, now_ms);
-                    Some(request(subscription, &delivery, &from_here).await)
+                    Some(request(subscription, event, &from_here).await)
                 }
                 _ => None,
             });
@@ -88,22 +83,16 @@ pub(super) async fn preview(
 
 async fn request(
     subscription: &Subscription,
-    delivery: &Delivery,
+    event: &Event,
     from_here: &FromHere,
 ) -> Result<ShownExchange, String> {
-    let destination = &subscription.destination;
     let rules = TargetRules::here().map_err(|problem| chain(&problem))?;
     if let Some(problem) = rules.problem(subscription) {
         return Err(problem.to_string());
     }
-    let keyring = from_here.keyring_without_token(destination).await;
+    let keyring = from_here.keyring_without_token(&subscription.destination).await;
     let keyring = keyring.map_err(|problem| problem.to_string())?;
-    let timeout_ms = destination.response_timeout_ms;
-    let context = AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms };
-    let request = request::compose(subscription, &[delivery], context);
-    let request = request.map_err(|problem| problem.to_string())?;
-    let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
-    Ok(ShownExchange::of(&request, &nothing, Some(subscription)))
+    first_request(subscription, event, &keyring).map(|(_, shown)| shown)
 }
 
 impl Preview {

@@ -1,4 +1,4 @@
-//! The forecast of a replay: number of dead letters, rate, duration, price, and unhealthy destinations.
+//! The forecast of a replay: number of dead letters, rate, duration, price on AWS, and unhealthy destinations.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 
+use crate::console::app::Console;
 use crate::console::destinations::Seen;
 use crate::console::shell::markup::line;
 use crate::cost::pause::{DELIVERIES, REPLAY_DOLLARS};
@@ -21,8 +22,10 @@ const WARNINGS_MAX: usize = 3;
 pub(in crate::console) struct Forecast {
     letters: u64,
     rate: RateUsed,
-    /// False if the state of a destination is not known here.
-    is_known: bool,
+    /// False if the queue is on this machine, where a replay costs nothing.
+    is_paid: bool,
+    /// Number of dead letters whose destination is not listed here.
+    unlisted: u64,
     /// Unhealthy destinations: address, and the known conditions.
     warnings: Vec<(String, String)>,
 }
@@ -31,6 +34,7 @@ impl Forecast {
     /// Forecasts a replay of this number of dead letters for each subscription. Those without one are not sent. `given` is the
     /// rate that a person chose, if any.
     pub(in crate::console) fn of(
+        console: &Console,
         counts: &BTreeMap<String, u64>,
         catalogue: &Catalogue,
         seen: &Seen,
@@ -41,7 +45,8 @@ impl Forecast {
         let rate = RateUsed::of_destinations(catalogue, counts);
         let rate = given.map_or(rate, RateUsed::given);
         let mut warnings: BTreeMap<String, String> = BTreeMap::new();
-        let is_known = counts.keys().all(|name| seen.of_subscription(name).is_some());
+        let is_unlisted = |(name, _): &(&String, _)| seen.of_subscription(name).is_none();
+        let unlisted = counts.iter().filter(is_unlisted).map(|(_, count)| count).sum();
         for name in counts.keys() {
             let Some(it) = seen.of_subscription(name) else { continue };
             let conditions = it.conditions.iter().map(|(name, why)| format!("{name} {why}"));
@@ -62,7 +67,8 @@ impl Forecast {
         Self {
             letters: counts.values().sum(),
             rate,
-            is_known,
+            is_paid: !console.queues.is_local(),
+            unlisted,
             warnings: warnings.into_iter().collect(),
         }
     }
@@ -72,13 +78,14 @@ impl Forecast {
         self.rate.rate
     }
 
-    /// The forecast in one line: `905 dead letters at 50/s, about 18 s, less than a cent`.
+    /// The forecast in one line: `905 dead letters at 50/s, about 18 s, less than a cent`. Only a replay on AWS has a price.
     pub(in crate::console) fn short(&self) -> String {
         if self.letters == 0 {
             return "nothing is sent: they have no subscription".to_owned();
         }
         let letters = text::grouped(self.letters);
-        format!("{letters} at {}, {}, {}", self.rate.rate, self.takes(), price(self.letters))
+        let short = format!("{letters} at {}, {}", self.rate.rate, self.takes());
+        if self.is_paid { format!("{short}, {}", price(self.letters)) } else { short }
     }
 
     fn takes(&self) -> String {
@@ -96,12 +103,23 @@ impl Forecast {
         html! {
             p .forecast {
                 "Sending takes " b { (self.takes()) }
-                " (" (line(&self.rate.to_string())) ") and costs " b { (price(self.letters)) } " on AWS."
+                " (" (line(&self.rate.to_string())) ")"
+                @if self.is_paid { " and costs " b { (price(self.letters)) } " on AWS" }
+                "."
             }
-            @if self.is_known && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
-            @if !self.is_known { p .hint { "It is not known here whether their destinations accept deliveries again." } }
+            @if self.unlisted == 0 && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
             (self.warnings())
         }
+    }
+
+    /// Warns above the button of dead letters whose destination is not listed here.
+    pub(in crate::console) fn unlisted(&self) -> Markup {
+        html! { @if self.unlisted > 0 {
+            p .notice {
+                "Destination not known here: " (text::dead_letters(self.unlisted))
+                ". If their subscription was removed, they become dead letters again."
+            }
+        } }
     }
 
     /// Warnings about unhealthy destinations.

@@ -28,7 +28,7 @@ use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
-use crate::console::shell::markup::{jobs_not_shown, line, or_none, word};
+use crate::console::shell::markup::{jobs_not_shown, line, message, or_none, word};
 use crate::console::shell::query::{InvalidField, pairs, value};
 use crate::replay_end::NO_END;
 use crate::text;
@@ -149,7 +149,7 @@ async fn not_running(console: &Console, job: &str) -> Result<PageLayout, PageErr
         (head(console, &replay.header, counts))
         (progress(counts, all, None))
         (outcome(&replay.header, counts, &ended))
-        @if let Some(problem) = console.jobs.problem(job) { p .invalid role="alert" { (line(&problem)) } }
+        @if let Some(problem) = console.jobs.problem(job) { p .invalid role="alert" { (message(&problem)) } }
         @if !is_done {
             @match replay.header.to.parse::<ReplayTarget>() {
                 Ok(_) => (resume_form(console, &replay, counts)),
@@ -256,7 +256,7 @@ fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup
                 div { dt { (name) } dd { (text::grouped(*count)) } }
             }
         }
-        @if ends.unknown > 0 { p .hint { (text::grouped(ends.unknown)) " unknown: " (NO_END) "." } }
+        @if ends.unknown > 0 { p .hint { (text::grouped(ends.unknown)) " unknown: " (message(NO_END)) "." } }
     } }
 }
 

@@ -29,7 +29,7 @@ use crate::console::letters::overview::read_at;
 use crate::console::letters::summary::Summary;
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section, reading};
-use crate::console::shell::markup::{line, word};
+use crate::console::shell::markup::{line, message, word};
 use crate::console::shell::query::{InvalidField, LIST};
 use crate::destinations::stopped_at;
 use crate::text;
@@ -94,7 +94,7 @@ fn target_form(console: &Console, form: &ReplayForm) -> Markup {
         fieldset {
             legend { "Where to" }
             (radio("subscription", "Each to its own subscription, and to no other", html! {
-                p .hint { "As a new delivery: " code { (line(&displayed_queue(console))) } }
+                p .hint { "As a new delivery: " (message(&displayed_queue(console))) }
             }))
             (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
             (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
@@ -104,7 +104,7 @@ fn target_form(console: &Console, form: &ReplayForm) -> Markup {
             button type="submit" { "Count again" }
         }
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
-        @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (line(&invalid.why)) } }
+        @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (message(&invalid.why)) } }
     } }
 }
 
@@ -166,7 +166,7 @@ fn refused(form: &ReplayForm, why: &str) -> Markup {
     html! { section .panel aria-labelledby="count" {
         h2 #count { "Nothing would be sent" }
         p .notice {
-            (line(why)) ". "
+            (message(why)) ". "
             a href=(form.href_of_any_state()) { "Send them whether or not they were replayed" }
         }
     } }
@@ -189,7 +189,8 @@ async fn count(
     let seen = Seen::read(console, None).await;
     let sources = console.sources.read().await;
     let causes = Summary::of(cache.matching(&form.filter), cache).causes;
-    let forecast = Forecast::of(&plan.subscriptions, &sources.reading.catalogue, &seen, rate);
+    let forecast =
+        Forecast::of(console, &plan.subscriptions, &sources.reading.catalogue, &seen, rate);
     let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
     html! { section .panel aria-labelledby="count" {
         h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
@@ -207,7 +208,7 @@ async fn count(
         @if count > 0 && *target == ReplayTarget::Subscription { (forecast.markup()) }
         @if stopped > 0 {
             p .notice { "Left out: " (text::dead_letters(stopped)) " of subscriptions that are stopped:" }
-            ul { @for remedy in remedies { li { (line(remedy)) } } }
+            ul { @for remedy in remedies { li { (message(remedy)) } } }
         }
         @if left_out > 0 {
             p .notice {
@@ -234,7 +235,10 @@ async fn count(
                 " are skipped: they are a subscriber's answers that are no events. They can be sent to a URL."
             }
         }
-        @if count > 0 && !cache.is_truncated { (button(console, form, plan, forecast.rate())) }
+        @if count > 0 && !cache.is_truncated {
+            @if *target == ReplayTarget::Subscription { (forecast.unlisted()) }
+            (button(console, form, plan, forecast.rate()))
+        }
     } }
 }
 

@@ -6,7 +6,7 @@ use maud::html;
 
 use super::super::app::Console;
 use super::layout::{PageLayout, Section};
-use super::markup::{block, line};
+use super::markup::{line, message};
 use crate::advice::chain;
 
 /// An error for the reader: the failed action, and the reason.
@@ -53,7 +53,7 @@ impl PageError {
         let main = html! {
             section .message {
                 h1 { (line(&self.title)) }
-                p .why { (block(&self.why)) }
+                p .why { (message(&self.why)) }
                 p { a .button href=(href) { (text) } }
             }
         };

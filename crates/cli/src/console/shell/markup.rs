@@ -35,6 +35,18 @@ fn with_line_feeds(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A message of this program, in which a command stands between backticks.
+pub(in crate::console) fn message(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // With an odd number of backticks, nobody can tell which of them belong together.
+    if parts.len().is_multiple_of(2) {
+        return block(text);
+    }
+    html! { @for (at, part) in parts.into_iter().enumerate() {
+        @if at.is_multiple_of(2) { (block(part)) } @else { code { (block(part)) } }
+    } }
+}
+
 /// Untrusted text of several lines, in a box.
 pub(in crate::console) fn boxed(text: &str, label: &str) -> Markup {
     html! { pre role="region" tabindex="0" aria-label=(label) { (block(text)) } }
@@ -175,6 +187,18 @@ mod tests {
         );
         assert_eq!(block("a\r\n\tb\rc\r").into_string(), "a\n\tb\nc\n");
         assert_eq!(line("a\r\nb\r\n").into_string(), "a<span class=\"sign\">U+000A</span>b");
+    }
+
+    #[test]
+    fn a_command_in_a_message_becomes_code() {
+        for (text, shown) in [
+            ("start `lastmile dev` first", "start <code>lastmile dev</code> first"),
+            ("`<b>`", "<code>&lt;b&gt;</code>"),
+            ("a ` b", "a ` b"),
+            ("no command", "no command"),
+        ] {
+            assert_eq!(message(text).into_string(), shown);
+        }
     }
 
     #[test]

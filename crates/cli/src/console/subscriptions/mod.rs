@@ -12,11 +12,11 @@ use dialects::{Finding, Severity};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub(super) use self::one::one;
+pub(super) use self::one::{explain, one};
 use super::app::SharedConsole;
 use super::destinations::no_deployment;
 use super::shell::layout::{PageLayout, Section};
-use super::shell::markup::{line, time, word};
+use super::shell::markup::{line, message, time, word};
 use super::sources::SourcesRead;
 use crate::text;
 
@@ -99,7 +99,7 @@ const _: () = assert!(READ_WITHIN_MS >= adapters::live_topics::LOOK_EVERY_MS);
 fn findings(last: &SourcesRead) -> Markup {
     let findings = &last.reading.findings;
     html! {
-        @if let Some(problem) = &last.problem { p .invalid { (line(problem)) } }
+        @if let Some(problem) = &last.problem { p .invalid { (message(problem)) } }
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { "Findings" }

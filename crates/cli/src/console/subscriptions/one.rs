@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adapters::machine::Machine;
-use axum::extract::{Path, RawQuery, State};
+use axum::body::Bytes;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use delivery::ports::Clock as _;
@@ -14,7 +15,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::policy::settings;
 use maud::{Markup, html};
 
-use crate::console::app::SharedConsole;
+use crate::console::app::{Console, SharedConsole};
 use crate::console::destinations::Seen;
 use crate::console::live::preview::{filter, onward, verdict};
 use crate::console::shell::error::PageError;
@@ -25,13 +26,33 @@ use crate::event_report::{elements, report};
 
 /// Events that are explained at once at most.
 const EVENTS_MAX: usize = 10;
-/// Characters of an event at most, so that it fits into a URL.
+/// Characters of an event at most, so that the form is not too large even if each takes nine bytes in it.
 const EVENT_MAX_CHARS: usize = 6_000;
+
+/// The namespace, the topic and the name of a subscription.
+type NameInPath = Path<(String, String, String)>;
 
 pub(in crate::console) async fn one(
     State(console): State<SharedConsole>,
-    Path((namespace, topic, name)): Path<(String, String, String)>,
-    RawQuery(query): RawQuery,
+    name: NameInPath,
+) -> Result<Response, PageError> {
+    page(&console, name, "").await
+}
+
+/// Explains whether the subscription gets the event in the form. A form by POST keeps events out of URLs, which browsers store in
+/// their history.
+pub(in crate::console) async fn explain(
+    State(console): State<SharedConsole>,
+    name: NameInPath,
+    form: Bytes,
+) -> Result<Response, PageError> {
+    page(&console, name, value(&pairs(&form), "event").unwrap_or_default()).await
+}
+
+async fn page(
+    console: &Console,
+    Path((namespace, topic, name)): NameInPath,
+    event: &str,
 ) -> Result<Response, PageError> {
     let name = SubscriptionName { topic: TopicName { namespace, topic }, name };
     let last = console.sources.read().await;
@@ -54,9 +75,7 @@ pub(in crate::console) async fn one(
         let error = PageError::new(StatusCode::NOT_FOUND, "No such subscription", why);
         return Err(error.with_link("/subscriptions".to_owned(), "All subscriptions"));
     };
-    let seen = Seen::read(&console, None).await;
-    let pairs = pairs(query.unwrap_or_default().as_bytes());
-    let event = value(&pairs, "event").unwrap_or_default();
+    let seen = Seen::read(console, None).await;
     let main = html! {
         p .crumbs { a href="/subscriptions" { "Subscriptions" } " / " span { (word(&name.to_string())) } }
         div .head { div {
@@ -65,13 +84,13 @@ pub(in crate::console) async fn one(
         } }
         (gates(subscription, &seen))
         div .story {
-            div { (who_gets(catalogue, subscription, event)) }
+            div { (who_gets(console, catalogue, subscription, event)) }
             div { (policy(subscription)) (elsewhere(&name)) }
         }
     };
     let command = console.stack.as_ref().map(|_| format!("explain{} {name}", console.options));
     let page = PageLayout::new(name.to_string(), Section::Subscriptions, main);
-    Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
+    Ok(PageLayout { command, ..page }.respond(console, StatusCode::OK))
 }
 
 /// Shows what holds back deliveries now.
@@ -104,11 +123,17 @@ fn policy(subscription: &Subscription) -> Markup {
 }
 
 /// Shows whether the subscription gets an event, as `lastmile explain --event` does.
-fn who_gets(catalogue: &Catalogue, subscription: &Arc<Subscription>, event: &str) -> Markup {
+fn who_gets(
+    console: &Console,
+    catalogue: &Catalogue,
+    subscription: &Arc<Subscription>,
+    event: &str,
+) -> Markup {
     html! { section aria-labelledby="who" {
         h2 #who { "Which events it gets" }
         p .mono.said { (line(&subscription.filter.to_string())) }
-        form method="get" {
+        form method="post" {
+            (console.token.field())
             div .field {
                 label for="event" { "Does it get this event?" }
                 textarea #event name="event" rows="8" spellcheck="false" maxlength=(EVENT_MAX_CHARS) { "\n" (event) }

@@ -80,6 +80,17 @@ async function keysAloneLeadToPublishing(browser) {
   await close();
 }
 
+async function aPastedEventIsExplainedAndIsInNoAddress(browser) {
+  const { page, close } = await open(browser, SIZES[0], "light");
+  await page.goto("/subscriptions/shop/orders/busy");
+  await page.getByLabel("Does it get this event?").fill('{"specversion":"1.0","id":"order-pasted","source":"shop","type":"order.created"}');
+  await follow(page, page.getByRole("button", { name: "Explain" }));
+  await page.getByText("Event order-pasted: gets it").waitFor();
+  assert.equal(new URL(page.url()).search, "");
+  await judge(page, "dev-explained-1280-light");
+  await close();
+}
+
 async function nothingOfAnEventRuns(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   await page.goto("/live");
@@ -205,6 +216,7 @@ await run(
   anOpenPageFillsAndIsFiltered,
   anEventIsOpenedFollowedAndSentAgain,
   keysAloneLeadToPublishing,
+  aPastedEventIsExplainedAndIsInNoAddress,
   nothingOfAnEventRuns,
   anAttemptIsSeenWhileItIsUnderWay,
   everyPageInEverySize,
