@@ -207,6 +207,7 @@ fn said(letter: &StoredDeadLetter) -> Markup {
     html! { div .kind {
         @match letter.status {
             Some(_) => { "Last: " (outcome(letter.outcome.as_deref(), letter.status)) },
+            None if letter.destination.is_none() => "No endpoint was asked",
             // The title already names the failure of the connection.
             None => "Last: no response",
         }
@@ -249,8 +250,8 @@ pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
         @if cause.is_reopened { " " b .state.open { "reopened" } }
         br;
         span .kind {
-            "first " (age(cause.first_ms))
-            @if is_long_before(cause) { ", for events from " (age(cause.oldest_event_ms)) }
+            @if is_long_before(cause) { "events from " (age(cause.oldest_event_ms)) ", given up from " (age(cause.first_ms)) }
+            @else { "first " (age(cause.first_ms)) }
         }
     } }
 }

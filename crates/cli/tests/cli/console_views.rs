@@ -94,9 +94,10 @@ async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_t
     let cause = cause.expect("a link to a cause");
     let page = server.page(&format!("/causes/{cause}")).await;
     let command = format!("--cause {cause}");
-    for part in ["What the endpoint said last", "For whom", command.as_str(), "first"] {
+    for part in ["What the endpoint said last", "For whom", command.as_str(), "given up from"] {
         assert!(page.contains(part), "{part}: {page}");
     }
+    assert!(!page.contains("href=\"/subscriptions/"), "a container has no subscriptions: {page}");
     let short = server.page(&format!("/causes/{}", &cause[..8])).await;
     assert!(short.contains(cause), "the beginning of an id is enough");
     for unknown in ["00000000", "x", "..%2f"] {
@@ -156,6 +157,7 @@ async fn a_replay_has_a_price_only_on_aws_and_its_page_names_what_is_not_known()
     for part in [
         "the local queues of <code>lastmile dev</code> on 127.0.0.1",
         "Destination not known here: 4 dead letters.",
+        "costs nothing: the queue is on this machine",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }

@@ -74,7 +74,7 @@ pub struct Cause {
     pub oldest_event_ms: Option<u64>,
     /// The last hour compared with the one before.
     pub trend: Trend,
-    /// The newest letter.
+    /// The letter with the latest attempt: it has what the endpoint said last.
     pub example: Uuid,
 }
 
@@ -149,8 +149,10 @@ struct Group {
     count: u64,
     times_ms: Vec<u64>,
     oldest_event_ms: Option<u64>,
-    /// Time and id of the newest letter. The id breaks ties: the example must not depend on the order of reading.
+    /// Time and id of the newest letter. The id breaks ties: the title must not depend on the order of reading.
     newest: (Option<u64>, Uuid),
+    /// Time of the last attempt and id of the letter that was attempted last.
+    last_attempted: (Option<u64>, Uuid),
 }
 
 impl Causes {
@@ -196,6 +198,7 @@ impl Group {
             times_ms: newest.0.into_iter().collect(),
             oldest_event_ms: letter.published_ms,
             newest,
+            last_attempted: (letter.last_attempt_ms, letter.id),
         }
     }
 
@@ -205,6 +208,7 @@ impl Group {
         *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
         self.times_ms.extend(at.0);
         self.oldest_event_ms = self.oldest_event_ms.into_iter().chain(letter.published_ms).min();
+        self.last_attempted = self.last_attempted.max((letter.last_attempt_ms, letter.id));
         if at >= self.newest {
             (self.newest, self.described) = (at, described.clone());
         }
@@ -230,7 +234,7 @@ impl Group {
             last_ms: self.times_ms.iter().max().copied(),
             oldest_event_ms: self.oldest_event_ms,
             trend: Trend::of(&self.times_ms, range_from_ms, end_ms),
-            example: self.newest.1,
+            example: self.last_attempted.1,
         }
     }
 }

@@ -253,7 +253,7 @@ pub(super) async fn one(
         } }
         (periods(&query, &path))
         (seen.table(&[it]))
-        (details(it))
+        (details(&console, it))
     };
     let command =
         console.destination_options().map(|options| format!("destinations show{options} {key}"));
@@ -261,7 +261,7 @@ pub(super) async fn one(
     Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
 }
 
-fn details(it: &DestinationHealth) -> Markup {
+fn details(console: &Console, it: &DestinationHealth) -> Markup {
     html! {
         section aria-labelledby="limits" {
             h2 #limits { "Limits" }
@@ -277,7 +277,7 @@ fn details(it: &DestinationHealth) -> Markup {
         }
         section aria-labelledby="subscriptions" {
             h2 #subscriptions { "Subscriptions that deliver there" }
-            ul { @for name in &it.subscriptions { li { (subscriptions::link(name)) } } }
+            ul { @for name in &it.subscriptions { li { (subscriptions::link(console, name)) } } }
             p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Its dead letters" } }
         }
     }

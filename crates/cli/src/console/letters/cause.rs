@@ -106,7 +106,7 @@ struct View<'a> {
 impl View<'_> {
     fn markup(&self, forecast: Option<&Forecast>) -> Markup {
         let cause = self.cause;
-        let example = self.shown.letters.first();
+        let example = self.shown.letters.iter().find(|letter| letter.id == cause.example);
         html! {
             p .crumbs { a href="/" { "Home" } " / cause " code { (cause.id) } }
             div .head { div {
@@ -116,8 +116,8 @@ impl View<'_> {
                         @if at > 0 { ", " }
                         (text::grouped(*count)) " " (state)
                     }
-                    " · first " (time(cause.first_ms)) ", last " (time(cause.last_ms))
-                    " · oldest event published " (time(cause.oldest_event_ms))
+                    " · events published from " (time(cause.oldest_event_ms))
+                    " · given up from " (time(cause.first_ms)) " to " (time(cause.last_ms))
                 }
                 (placeholders(std::slice::from_ref(cause)))
             } (arriving(cause, self.cache.read_ms)) }
@@ -128,12 +128,25 @@ impl View<'_> {
             div .story {
                 div {
                     @if let Some(letter) = example { (last_answer(letter)) }
+                    (self.never_sent())
                     (chart(self.query, self.cache, self.shown))
                 }
                 div { (self.whom()) }
             }
             (self.newest())
         }
+    }
+
+    /// Explains dead letters without an attempt: they belong to the cause by the state of their destination.
+    fn never_sent(&self) -> Markup {
+        let never =
+            |letter: &&&StoredDeadLetter| letter.attempts == 0 && letter.destination.is_some();
+        let count = self.shown.letters.iter().filter(never).count() as u64;
+        html! { @if count > 0 {
+            p .hint {
+                (text::dead_letters(count)) " without an attempt: the destination was failing or full whenever one was due."
+            }
+        } }
     }
 
     /// The forecast of a replay, and the forms that replay or dismiss.
@@ -177,7 +190,7 @@ impl View<'_> {
                     th scope="col" { "Destination" }
                 } }
                 tbody { @for of in &self.cause.subscriptions { tr {
-                    td { (subscriptions::link(&of.name)) }
+                    td { (subscriptions::link(self.console, &of.name)) }
                     td .number { (text::grouped(of.count)) }
                     td { (self.destination(&of.name)) }
                 } } }

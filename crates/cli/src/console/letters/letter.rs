@@ -159,7 +159,7 @@ fn content(console: &Console, shown: &ShownLetter<'_>, replayed: Option<&ReplayR
                 h1 { (name(letter)) }
                 p .sub {
                     @if let Some(kind) = &letter.event_type { (word(kind)) " for " } @else { "for " }
-                    (subscriptions::link(&letter.subscription.to_string()))
+                    (subscriptions::link(console, &letter.subscription.to_string()))
                 }
             }
             (console.access.link(Action::Replay, true, &href("/replay", [("id", id.as_str())]), &html! { "Replay it…" }))

@@ -104,8 +104,9 @@ impl Forecast {
             p .forecast {
                 "Sending takes " b { (self.takes()) }
                 " (" (line(&self.rate.to_string())) ")"
-                @if self.is_paid { " and costs " b { (price(self.letters)) } " on AWS" }
-                "."
+                @if self.is_paid { " and costs " b { (price(self.letters)) } " on AWS." }
+                @else { " and costs nothing: the queue is on this machine." }
+                " Each is a new delivery, with attempts and a time to live of its own."
             }
             @if self.unlisted == 0 && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
             (self.warnings())

@@ -226,13 +226,13 @@ async fn count(
         @for (name, count) in &plan.without_subscription {
             p .notice {
                 (text::dead_letters(*count)) " of " (word(name))
-                " are skipped: that is not a subscription. They can be sent to a topic or a URL."
+                ": skipped, because that is not a subscription. To a topic or a URL, it is sent."
             }
         }
         @if plan.malformed_replies > 0 {
             p .notice {
                 (text::dead_letters(plan.malformed_replies))
-                " are skipped: they are a subscriber's answers that are no events. They can be sent to a URL."
+                ": skipped, because a reply of a subscriber that is no event can be sent to a URL only."
             }
         }
         @if count > 0 && !cache.is_truncated {

@@ -5,6 +5,7 @@ mod one;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use deadletters::replay::is_subscription;
 use delivery::subscription::Subscription;
 use delivery::subscription::policy::settings;
 use delivery::time::duration::MINUTE_MS;
@@ -13,7 +14,7 @@ use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(super) use self::one::{explain, one};
-use super::app::SharedConsole;
+use super::app::{Console, SharedConsole};
 use super::destinations::no_deployment;
 use super::shell::layout::{PageLayout, Section};
 use super::shell::markup::{line, message, time, word};
@@ -87,9 +88,12 @@ fn path(name: &str) -> String {
     format!("/subscriptions/{}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// A link to the page of a subscription.
-pub(super) fn link(name: &str) -> Markup {
-    html! { a href=(path(name)) { (word(name)) } }
+/// The name of a subscription, with a link to its page if the console has subscriptions.
+pub(super) fn link(console: &Console, name: &str) -> Markup {
+    html! {
+        @if console.deployment.is_some() && is_subscription(name) { a href=(path(name)) { (word(name)) } }
+        @else { (word(name)) }
+    }
 }
 
 /// Time until functions use a saved change. They look for changes at this interval, and also when a name is missing.
