@@ -13,6 +13,7 @@ BY_STEP = {
     "dead letter": ["s3:PutObject", "s3:PutObjectTagging"],
     "timeout": ["dynamodb:GetItem"],
     "maximum rate": ["dynamodb:UpdateItem"],
+    "key": ["kms:Decrypt", "kms:GenerateDataKey"],
 }
 
 

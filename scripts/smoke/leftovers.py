@@ -10,6 +10,12 @@ from .stacks import resources_of
 # SQS answers for a deleted queue for up to a minute.
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html
 GONE_SECONDS = 90
+
+
+class Gone(Exception):
+    """It is as good as deleted."""
+
+
 RETAINED = {"AWS::SQS::Queue": "queue", "AWS::S3::Bucket": "bucket", "AWS::DynamoDB::Table": "table"}
 
 
@@ -46,21 +52,37 @@ def delete_queue(run, url):
     run.client("sqs").delete_queue(QueueUrl=url)
 
 
-DELETE = {"stack": delete_stack, "bucket": delete_bucket, "queue": delete_queue, "table": delete_table, "role": delete_role}
+def delete_key(run, name):
+    """KMS deletes a key after a week at the earliest, and bills nothing until then."""
+    run.client("kms").schedule_key_deletion(KeyId=name, PendingWindowInDays=7)
+
+
+def read_key(run, name):
+    found = run.client("kms").describe_key(KeyId=name)["KeyMetadata"]
+    if found["KeyState"] == "PendingDeletion":
+        raise Gone
+
+
+DELETE = {"stack": delete_stack, "bucket": delete_bucket, "queue": delete_queue, "table": delete_table, "role": delete_role,
+          "key": delete_key}
 READ = {
     "stack": lambda run, name: run.client("cloudformation").describe_stacks(StackName=name)["Stacks"],
     "bucket": lambda run, name: run.client("s3").list_objects_v2(Bucket=name, MaxKeys=1),
     "queue": lambda run, url: run.client("sqs").get_queue_attributes(QueueUrl=url),
     "table": lambda run, name: run.client("dynamodb").describe_table(TableName=name),
     "role": lambda run, name: run.client("iam").get_role(RoleName=name),
+    "key": read_key,
 }
 # Codes of errors, of each service that READ calls.
-MISSING = {"ValidationError", "NoSuchBucket", "AWS.SimpleQueueService.NonExistentQueue", "ResourceNotFoundException", "NoSuchEntity"}
+MISSING = {"ValidationError", "NoSuchBucket", "AWS.SimpleQueueService.NonExistentQueue", "ResourceNotFoundException", "NoSuchEntity",
+           "NotFoundException"}
 
 
 def is_left(run, kind, name):
     try:
         READ[kind](run, name)
+    except Gone:
+        return False
     except ClientError as error:
         if error.response["Error"]["Code"] in MISSING:
             return False
@@ -108,7 +130,8 @@ def delete_all(run):
     run.made = left
     expect(not left, "left: " + ", ".join(f"{kind} {name}" for kind, name in left))
     kept = "; DynamoDB keeps a backup of the table for 35 days, free of charge" if deleted["table"] else ""
-    return f"deleted {counted(deleted)}; none is left{kept}"
+    pending = "; KMS keeps the key for a week, free of charge" if deleted["key"] else ""
+    return f"deleted {counted(deleted)}; none is left{kept}{pending}"
 
 
 def command(run):

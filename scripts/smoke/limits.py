@@ -1,4 +1,6 @@
-"""Limits of a destination, and a destination that hangs beside a healthy one."""
+"""Limits of a destination and of the account, and a destination that hangs beside a healthy one."""
+from datetime import datetime, timedelta, timezone
+
 from .delivery import ARRIVAL_SECONDS, dead_letters, new_ids
 from .log import lines_about
 from .run import expect, wait_until
@@ -50,3 +52,21 @@ def neighbours(run):
     times = [arrival.at for arrival in run.receiver.arrivals("/ok/healthy")]
     return (f"{len(expected)} healthy events arrived in {times[-1] - times[0]:.0f} s ({len(times) - len(expected)} more requests); "
             f"{hanging} events of a destination that hangs are dead letters; no record was isolated")
+
+
+def throttled(run, function):
+    """How many invocations Lambda has refused so far. CloudWatch has the last minute or two not yet."""
+    began = datetime.fromtimestamp(run.began, timezone.utc)
+    asked = {"StartTime": began, "EndTime": began + timedelta(days=1), "Period": 3600, "Statistics": ["Sum"]}
+    of_function = {"Namespace": "AWS/Lambda", "MetricName": "Throttles", "Dimensions": [{"Name": "FunctionName", "Value": function}]}
+    points = run.client("cloudwatch").get_metric_statistics(**of_function, **asked)["Datapoints"]
+    return round(sum(point["Sum"] for point in points))
+
+
+def throttling(run):
+    """Lambda throttles where the account has nothing left. A record that waited for that is no crash."""
+    functions = [run.outputs[name] for name in ("DispatchFunctionName", "DeadLetterFunctionName")]
+    count = sum(throttled(run, function) for function in functions)
+    isolated = len(lines_about(run, "record.isolated"))
+    expect(isolated == 0, f"{isolated} records were isolated, as if they had crashed a function; {count} invocations were throttled")
+    return f"{count} invocations were throttled by a quota of {run.quota}; no record was isolated"

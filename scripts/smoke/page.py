@@ -57,7 +57,7 @@ def price(run):
     except Failed as failed:
         return f"No estimate of the price: {failed}"
     day = float(estimate["usd"]["day"])
-    return f"At most ${day:.2f}, which is `lastmile cost` for a whole day, and less than $0.02 for the receiver."
+    return f"At most ${day:.2f}, which is `lastmile cost` for a whole day, and less than $0.02 for the receiver and the key."
 
 
 def permissions(results):

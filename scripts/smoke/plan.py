@@ -3,7 +3,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from . import access, account, delivery, facts, leftovers, limits, receiver, stacks
+from . import access, account, delivery, facts, ingress, key, leftovers, limits, receiver, stacks
 from .run import Failed, Skipped
 
 
@@ -29,6 +29,7 @@ STEPS = [
     Step("apply", delivery.applied, ("deploy", "receiver")),
     Step("doctor", delivery.examined, ("apply",)),
     Step("deliver", delivery.delivered, ("apply",)),
+    Step("ingress", ingress.published, ("deliver",)),
     Step("signature", delivery.signed, ("deliver",)),
     Step("retry", delivery.retried, ("deliver",)),
     Step("dead letter", delivery.refused, ("deliver",)),
@@ -41,6 +42,10 @@ STEPS = [
     Step("conditions", access.conditional_writes, ("deploy",)),
     Step("redrive", facts.redriven, ("account",)),
     Step("log format", facts.log_format, ("deliver",)),
+    # Late: CloudWatch has the metrics of an invocation after a minute or two.
+    Step("throttling", limits.throttling, ("hanging neighbour",)),
+    # Changes the stack.
+    Step("key", key.changed, ("deliver",)),
 ]
 # Whatever happened before.
 LAST = Step("delete", leftovers.delete_all)

@@ -84,9 +84,11 @@ def template():
     return (HERE / "receiver.yaml").read_text().replace('"CODE"', json.dumps(code))
 
 
-def status_of(url):
+def status_of(url, body=b"{}", headers=None):
+    """The status of the response to a POST."""
+    request = urllib.request.Request(url, data=body, headers=headers or {}, method="POST")
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST"), timeout=PUBLIC_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=PUBLIC_SECONDS) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code

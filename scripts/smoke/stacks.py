@@ -32,17 +32,25 @@ def make_bucket(run, name):
     run.client("s3").create_bucket(Bucket=name, **where)
 
 
-def deploy(run):
-    """Deploys the release as docs/deploy.md does. The code goes to a bucket of this run, so nothing of SAM is left."""
-    bucket = f"{run.stack}-code"
-    make_bucket(run, bucket)
-    run.made.append(("stack", run.stack))
-    parameters = [f"Concurrency={CONCURRENCY}", f"DispatchTimeout={TIMEOUT_SECONDS}", "LogRetentionDays=1"]
+def sam_deploy(run, *more):
+    """Deploys the release as docs/deploy.md does, with the parameters of a run and more."""
+    parameters = [f"Concurrency={CONCURRENCY}", f"DispatchTimeout={TIMEOUT_SECONDS}", "LogRetentionDays=1", "Ingress=iam", *more]
     if run.given.local_receiver:
         parameters.append("AllowPrivateDestinations=127.0.0.1")
     run.command("sam", "deploy", "--template-file", str(run.given.release / "template.yaml"), "--stack-name", run.stack,
-                "--s3-bucket", bucket, "--region", run.region, "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND",
-                "--no-confirm-changeset", "--parameter-overrides", *parameters)
+                "--s3-bucket", code_bucket(run), "--region", run.region, "--capabilities", "CAPABILITY_IAM",
+                "CAPABILITY_AUTO_EXPAND", "--no-confirm-changeset", "--parameter-overrides", *parameters)
+
+
+def code_bucket(run):
+    return f"{run.stack}-code"
+
+
+def deploy(run):
+    """Makes the stack of the application. The code goes to a bucket of this run, so nothing of SAM is left."""
+    make_bucket(run, code_bucket(run))
+    run.made.append(("stack", run.stack))
+    sam_deploy(run)
     run.outputs = outputs_of(run, run.stack)
     name = run.outputs["DispatchFunctionName"]
     run.architecture = run.client("lambda").get_function_configuration(FunctionName=name)["Architectures"][0]

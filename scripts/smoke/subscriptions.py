@@ -31,6 +31,8 @@ def all_of(run):
         subscription(NAMESPACE, "retried", f"{url}/busy/retried", retry(*WAITS_SECONDS)),
         subscription(NAMESPACE, "refused", f"{url}/refuse/refused"),
         subscription(NAMESPACE, "timeout", f"{url}/hang/timeout", retry(1), timeout="PT3S"),
+        subscription(NAMESPACE, "ingress", f"{url}/ok/ingress"),
+        subscription(NAMESPACE, "key", f"{url}/refuse/key"),
         subscription(NAMESPACE, "rate", f"{url}/ok/rate", maxPerSecond=PER_SECOND),
         subscription(NAMESPACE, "healthy", f"{url}/ok/healthy", **spared),
         # Probation would put its events off for minutes.

@@ -14,12 +14,14 @@ stack=${LASTMILE_DEPLOYED_AS:-lastmile}
 # A release needs no cargo.
 export PATH=$venv/bin:/usr/bin:/bin
 
+parameters=()
+[ $# -lt 3 ] || parameters=(--parameter-overrides "${@:3}")
 sam deploy \
   --template-file "${LASTMILE_RELEASE:-$build/release}/template.yaml" \
   --stack-name "$stack" \
   --resolve-s3 \
   --capabilities CAPABILITY_IAM \
   --no-confirm-changeset \
-  --parameter-overrides "Architecture=$architecture" "${@:3}" >&2
+  "${parameters[@]}" >&2
 
 python "$here/stack.py" "$stack"

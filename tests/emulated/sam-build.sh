@@ -10,5 +10,8 @@ export CARGO_LAMBDA_COMPILER=cargo SAM_BUILD_MODE=debug
 export CARGO_TARGET_DIR=$build/cargo
 
 cd "$root"
-sam build --template-file template.yaml --build-dir "$build/sam" --parameter-overrides "Architecture=$architecture" >&2
+mkdir -p "$build/sources/infra"
+cp infra/observability.yaml "$build/sources/infra"
+sed "s/Architectures: \[arm64\]/Architectures: [$architecture]/" template.yaml >"$build/sources/template.yaml"
+sam build --template-file "$build/sources/template.yaml" --base-dir "$root" --build-dir "$build/sam" >&2
 ls "$build"/sam/*/bootstrap

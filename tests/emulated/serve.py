@@ -12,6 +12,9 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - `dynamodb:LeadingKeys` are the partition keys of the items that a request names. Only those of single items and of
   queries are found here: with another request, the key is missing.
 - `lambda:GetAccountSettings` needs a permission.
+- A condition may have a value of a mapping.
+- A function may not reserve the last 100 concurrent executions of the account, or any in a smaller account. CloudFormation
+  reserves what a template asks for.
 - A saved query can be made and deleted.
 - CloudFormation converts the text of a parameter to the number that the concurrency of an event source mapping is.
 - `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
@@ -32,13 +35,16 @@ os.environ["AUTH"] = "true"
 
 from ministack import app
 from ministack.core import iam_actions, iam_evaluator
+from ministack.core.responses import error_response_json
 from ministack.services import lambda_svc, sts
-from ministack.services.cloudformation import provisioners
+from ministack.services.cloudformation import changesets, engine, handlers, provisioners, stacks
 
 IDENTITY = "sts:GetWebIdentityToken"
 TAGS_OBJECT = "s3:PutObjectTagging"
 # The partition key of a query.
 QUERIED = re.compile(r"pk = (:\w+)")
+# Lambda keeps so many concurrent executions for functions that reserve none.
+UNRESERVED = 100
 CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
 
 
@@ -119,6 +125,7 @@ emulated_action, emulated_keys = iam_actions.extract_iam_action, iam_actions.s3_
 emulated_items = iam_actions.dynamodb_service_context
 emulated_key, emulated_enforce = iam_evaluator._resolve_condition_key, iam_evaluator.enforce
 emulated_s3, emulated_app = app.SERVICE_HANDLERS["s3"], app.app
+emulated_concurrency, emulated_conditions = lambda_svc._put_function_concurrency, engine._evaluate_conditions
 
 
 def extract_iam_action(service, method, path, headers, body, query):
@@ -178,6 +185,50 @@ def with_number(properties):
     return {**properties, "ScalingConfig": {"MaximumConcurrency": int(concurrency)}} if concurrency else properties
 
 
+def with_mapped(value, mappings, parameters):
+    """A condition with the values of mappings in their places."""
+    if isinstance(value, list):
+        return [with_mapped(each, mappings, parameters) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "Fn::FindInMap" in value:
+        keys = [parameters[key["Ref"]]["Value"] if isinstance(key, dict) else key for key in value["Fn::FindInMap"]]
+        return mappings[keys[0]][keys[1]][keys[2]]
+    return {name: with_mapped(each, mappings, parameters) for name, each in value.items()}
+
+
+def evaluate_conditions(template, parameters):
+    conditions = with_mapped(template.get("Conditions", {}), template.get("Mappings", {}), parameters)
+    return emulated_conditions({**template, "Conditions": conditions}, parameters)
+
+
+def put_function_concurrency(name, request):
+    """https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html"""
+    limit = lambda_svc._ACCOUNT_CONCURRENCY_CAP
+    others = (function for other, function in lambda_svc._functions.items() if other != name)
+    reserved = sum(function.get("concurrency") or 0 for function in others) + request["ReservedConcurrentExecutions"]
+    least = min(UNRESERVED, limit)
+    if limit - reserved < least:
+        problem = f"decreases account's UnreservedConcurrentExecution below its minimum value of [{least}]."
+        return error_response_json("InvalidParameterValueException", f"Specified ReservedConcurrentExecutions for function {problem}", 400)
+    return emulated_concurrency(name, request)
+
+
+def with_reservation(change):
+    """Creates or updates a function, and reserves what its template asks for."""
+    def changed(*arguments, **options):
+        made = change(*arguments, **options)
+        properties = next(of for of in reversed(arguments) if isinstance(of, dict))
+        wanted = properties.get("ReservedConcurrentExecutions")
+        if wanted is not None:
+            name = made[0] if isinstance(made, tuple) else made
+            status, _, body = put_function_concurrency(name, {"ReservedConcurrentExecutions": int(wanted)})
+            if status >= 400:
+                raise ValueError(json.loads(body)["message"])
+        return made
+    return changed
+
+
 async def over_tls(scope, receive, send):
     if scope["type"] == "http":
         method_of_request.set(scope["method"])
@@ -197,6 +248,15 @@ provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"] = {
     "create": lambda logical_id, properties, stack: mappings["create"](logical_id, with_number(properties), stack),
     "update": lambda physical_id, before, after, stack: mappings["update"](physical_id, before, with_number(after), stack),
 }
+functions = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
+provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"] = {
+    **functions,
+    "create": with_reservation(functions["create"]),
+    "update": with_reservation(functions["update"]),
+}
+lambda_svc._put_function_concurrency = put_function_concurrency
+for module in (changesets, engine, handlers, stacks):
+    module._evaluate_conditions = evaluate_conditions
 iam_actions.extract_iam_action, iam_actions.s3_service_context = extract_iam_action, s3_service_context
 iam_actions.dynamodb_service_context = dynamodb_service_context
 iam_evaluator._resolve_condition_key, iam_evaluator.enforce = condition_key, enforce

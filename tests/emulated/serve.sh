@@ -7,8 +7,8 @@ source "$(dirname "$0")/environment.sh"
 
 export GATEWAY_PORT=$2 BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1
 export AWS_ENDPOINT_URL=http://127.0.0.1:${3:-$2}
-# That of AWS; the emulator would compute one from the memory of this machine.
-export LAMBDA_ACCOUNT_CONCURRENCY=1000
+# That of AWS, unless a test has a smaller account; the emulator would compute one from the memory of this machine.
+export LAMBDA_ACCOUNT_CONCURRENCY=${LAMBDA_ACCOUNT_CONCURRENCY:-1000}
 
 # Job control gives the background job its own process group, which includes the function processes that it starts.
 set -m

@@ -217,7 +217,7 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     let Some(project) = Project::new() else { return };
     let secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:shop-??????";
     let key = "arn:aws:kms:eu-west-1:123456789012:key/2c5f4d3e-1a0b-4c8d-9e7f-6a5b4c3d2e1f";
-    let given = json!({"DispatchMemory": 512, "LogDeliveries": "failures",
+    let given = json!({"DispatchMemory": 512, "LogLevel": "failures",
         "SecretArns": [secret], "PublisherArns": [], "KmsKeyArn": key, "DispatchBatchWindow": 1, "DispatchTimeout": 60});
     let done = project.bare(&json!([given]));
     assert!(done.status.success(), "{}", said(&done));
@@ -233,7 +233,8 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     assert_eq!(dispatch["MemorySize"], 512);
     let visibility = &template["Resources"]["EventsQueue"]["Properties"]["VisibilityTimeout"];
     assert_eq!(visibility["Fn::FindInMap"][1], "60");
-    assert_eq!(dispatch["Environment"]["Variables"]["LOG_DELIVERIES"], "failures");
+    let logged = &dispatch["Environment"]["Variables"]["LOG_DELIVERIES"];
+    assert_eq!(*logged, json!({"Fn::FindInMap": ["LogLevels", "failures", "Deliveries"]}));
     let conditions = &template["Conditions"];
     let is_there = |text: &str| json!({"Fn::Not": [{"Fn::Equals": [text, ""]}]});
     assert_eq!(conditions["HasSecrets"], is_there(secret));
@@ -259,8 +260,8 @@ fn a_value_that_cloudformation_would_refuse_is_refused() {
             "parameter DispatchTimeout: 100 is not 20, 30, 60, 120, 180, 300, 600, 900",
         ),
         (
-            json!({"LogDeliveries": "none"}),
-            "parameter LogDeliveries: \"none\" is not all, failures",
+            json!({"LogLevel": "none"}),
+            "parameter LogLevel: \"none\" is not error, warn, failures, info, debug, trace",
         ),
         (
             json!({"DefaultTopic": "orders"}),

@@ -97,6 +97,22 @@ fn an_action_of_others_is_named_by_its_commit_with_its_version_beside_it() {
     assert!(seen >= 9, "{seen} actions");
 }
 
+/// A tag of an image can be moved as well. A digest is that of its content.
+#[test]
+fn an_image_is_named_by_its_digest() {
+    for name in ["ci", "nightly", "release"] {
+        let workflow = workflow(&format!(".github/workflows/{name}.yaml"));
+        let jobs = workflow["jobs"].as_object().expect("a workflow has jobs");
+        let images: Vec<&str> = jobs.values().filter_map(|job| job["container"].as_str()).collect();
+        assert_eq!(images.len(), 1, "{name}");
+        let (_, digest) = images[0].split_once("@sha256:").expect("an image has a digest");
+        assert!(
+            digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{name}"
+        );
+    }
+}
+
 /// The place of the step with this text in what it runs or uses.
 fn step(steps: &[Value], text: &str) -> usize {
     let has = |value: &Value| value.as_str().is_some_and(|value| value.contains(text));

@@ -119,7 +119,8 @@ fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -
         Some([Value::String(map), Value::String(row), Value::String(column)])
             if mappings.get(map).is_some() =>
         {
-            return mappings[map][&names[row]][column].to_string();
+            let found = &mappings[map][&names[row]][column];
+            return found.as_str().map_or_else(|| found.to_string(), ToOwned::to_owned);
         }
         // `!Join` of a list.
         Some([Value::String(separator), Value::Array(parts)]) => {

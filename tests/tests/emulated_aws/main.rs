@@ -16,6 +16,7 @@ mod freshness;
 mod github;
 mod ingress;
 mod neighbours;
+mod new_account;
 mod notify;
 mod observability;
 mod paused;

@@ -22,9 +22,6 @@ async fn subscribe_by_the_page(deployment: &Deployment, queue_arn: String) -> bo
     let template = template.to_str().expect("a plain path").to_owned();
     snippet.text = text.replace(".aws-sam/notify/template.yaml", &template);
     assert!(snippet.text.contains(&template));
-    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
-    let parameters = format!("KeyPrefix=shop/ Architecture={architecture}");
-    snippet.text = snippet.text.replace("KeyPrefix=shop/", &parameters);
     let (endpoint, bucket) =
         (deployment.stack.endpoint.clone(), deployment.stack.dead_letter_bucket().to_owned());
     let tools = build_folder().with_file_name("libraries").join("python/venv/bin");

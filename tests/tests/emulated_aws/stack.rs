@@ -100,18 +100,51 @@ impl Stack {
         changed: &[&str],
         subscriptions: String,
     ) -> Self {
+        // The emulated AWS gives functions its own variables.
+        let variables = credentials::variables();
+        let given = parameters(changed);
+        let stack = Self::deploy_with(reserved, functions_call, variables, &given).await;
+        if changed.iter().all(|it| !it.starts_with("DispatchTimeout=")) {
+            for queue in WITH_TIMEOUT {
+                stack.hide_for(queue, SHORT_SECONDS).await;
+            }
+        }
+        stack.put_subscriptions(subscriptions).await;
+        stack
+    }
+
+    /// Deploys as a user does who sets nothing, in an account whose functions may run so many times at once. Only the
+    /// subscriber is named, because its address is private.
+    pub(crate) async fn deploy_in_account_of(
+        concurrency: usize,
+        reserved: ReservedPort,
+        subscriptions: String,
+    ) -> Self {
+        let limit = ("LAMBDA_ACCOUNT_CONCURRENCY".to_owned(), concurrency.to_string());
+        let number = reserved.number;
+        let given = ["AllowPrivateDestinations=127.0.0.1"];
+        let stack = Self::deploy_with(reserved, number, vec![limit], &given).await;
+        stack.put_subscriptions(subscriptions).await;
+        stack
+    }
+
+    /// Builds, starts and deploys everything with these parameters; the emulated AWS has these variables.
+    async fn deploy_with(
+        reserved: ReservedPort,
+        functions_call: u16,
+        variables: Vec<(String, String)>,
+        given: &[&str],
+    ) -> Self {
         assert!(has_tools(), "the emulated AWS needs Python");
         if std::env::var_os("LASTMILE_RELEASE").is_none() {
             let binaries = binary("dispatch").with_file_name("");
             script("package.sh", &[&binaries.to_string_lossy()]);
         }
         let port = reserved.number;
-        // The emulated AWS gives functions its own variables.
-        let variables = credentials::variables();
         let server = emulated::serve(&build_folder(), port, functions_call, variables).await;
         let port_text = port.to_string();
-        let printed = script("deploy.sh", &[&[port_text.as_str()], &*parameters(changed)].concat());
-        let stack = Self {
+        let printed = script("deploy.sh", &[&[port_text.as_str()], given].concat());
+        Self {
             endpoint: format!("http://127.0.0.1:{port}"),
             outputs: serde_json::from_str(&printed)
                 .expect("deploy.sh prints the outputs of the stack as JSON"),
@@ -126,14 +159,7 @@ impl Stack {
             blobs: s3_client(&format!("http://127.0.0.1:{port}")),
             server,
             _port: reserved,
-        };
-        if changed.iter().all(|it| !it.starts_with("DispatchTimeout=")) {
-            for queue in WITH_TIMEOUT {
-                stack.hide_for(queue, SHORT_SECONDS).await;
-            }
         }
-        stack.put_subscriptions(subscriptions).await;
-        stack
     }
 
     /// Deploys the application again under this name, without subscriptions, and with more parameters.

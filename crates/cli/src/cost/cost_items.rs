@@ -13,7 +13,7 @@ use super::measured::{
     DELIVERED_LINE_BYTES, ENDED_LINE_BYTES, FAILED_LINE_BYTES, MEASURED_VALUES_BYTES,
     METRICS_LINE_BYTES, STORED_LINE_BYTES,
 };
-use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers};
+use super::plan::{Architecture, Deployment, LogLevel, Plan, Pollers};
 use super::prices::{
     ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST,
     GET, INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
@@ -262,9 +262,10 @@ fn event_pollers(pollers: Pollers, events: &QueueLoad) -> CostItem {
 
 /// The logged bytes of deliveries and dead letters, with their formula.
 fn delivery_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
-    let delivered = match plan.deployment.log_deliveries {
-        LogDeliveries::All => 1.0,
-        LogDeliveries::Failures => average.first_fails,
+    let delivered = match plan.deployment.log_level {
+        LogLevel::Info => 1.0,
+        LogLevel::Failures => average.first_fails,
+        LogLevel::Warn => 0.0,
     };
     log_lines(
         &plan.deployment,
@@ -284,7 +285,7 @@ pub(super) fn log_lines(
     lines: &[(f64, &str, f64)],
 ) -> (f64, String) {
     let logged = match deployment.log_level {
-        LogLevel::Info => deliveries,
+        LogLevel::Info | LogLevel::Failures => deliveries,
         LogLevel::Warn => 0.0,
     };
     let of = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;

@@ -7,7 +7,7 @@ use delivery::subscription::Subscription;
 
 use super::average::as_f64;
 use super::estimate::{Estimate, estimate};
-use super::plan::{Architecture, LogDeliveries, Plan};
+use super::plan::{Architecture, LogLevel, Plan};
 use crate::numbers::count;
 
 /// So many are shown.
@@ -140,12 +140,12 @@ fn of_deployment(plan: &Plan) -> Vec<Change> {
     let less_mb = (of.memory_mb / 2).max(LEAST_MEMORY_MB);
     let all = [
         (
-            of.log_deliveries == LogDeliveries::All,
+            of.log_level == LogLevel::Info,
             Change::new(
-                "LogDeliveries=failures",
-                "--log-deliveries failures",
+                "LogLevel=failures",
+                "--log-level failures",
                 "no line of what succeeds at once",
-                |plan| plan.deployment.log_deliveries = LogDeliveries::Failures,
+                |plan| plan.deployment.log_level = LogLevel::Failures,
             ),
         ),
         (
@@ -159,7 +159,7 @@ fn of_deployment(plan: &Plan) -> Vec<Change> {
         ),
         (
             of.architecture == Architecture::X86_64,
-            Change::new("Architecture=arm64", "--architecture arm64", "-", |plan| {
+            Change::new("functions for arm64", "--architecture arm64", "-", |plan| {
                 plan.deployment.architecture = Architecture::Arm64;
             }),
         ),

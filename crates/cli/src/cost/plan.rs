@@ -84,15 +84,13 @@ pub(crate) struct Deployment {
     /// Lambda's quota of concurrent executions; that of a new account is 10, until you ask for more
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) account_concurrency: u32,
-    /// Architecture
+    /// The processors that the functions are built for
     #[arg(long, value_enum, default_value_t = Architecture::Arm64)]
     pub(crate) architecture: Architecture,
-    /// LogLevel; warn leaves out the log lines of attempts and ends
+    /// LogLevel; failures leaves out the line of a delivery that succeeds at its first attempt, warn those of all
+    /// attempts and ends
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub(crate) log_level: LogLevel,
-    /// LogDeliveries; failures leaves out the line of a delivery that succeeds at its first attempt
-    #[arg(long, value_enum, default_value_t = LogDeliveries::All)]
-    pub(crate) log_deliveries: LogDeliveries,
     /// Topics with traffic
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) topics: f64,
@@ -145,13 +143,8 @@ pub(crate) enum Architecture {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
     Info,
-    Warn,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogDeliveries {
-    All,
     Failures,
+    Warn,
 }
 
 impl Traffic {

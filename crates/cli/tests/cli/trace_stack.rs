@@ -49,7 +49,7 @@ fn rows() -> Vec<Value> {
     rows.collect()
 }
 
-fn described(log_deliveries: &str) -> String {
+fn described(log_level: &str) -> String {
     let output = |(key, value): (&str, &str)| {
         format!("<member><OutputKey>{key}</OutputKey><OutputValue>{value}</OutputValue></member>")
     };
@@ -62,7 +62,7 @@ fn described(log_deliveries: &str) -> String {
     format!(
         "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
          <StackId>arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1</StackId><Parameters><member>\
-         <ParameterKey>LogDeliveries</ParameterKey><ParameterValue>{log_deliveries}</ParameterValue></member></Parameters>\
+         <ParameterKey>LogLevel</ParameterKey><ParameterValue>{log_level}</ParameterValue></member></Parameters>\
          <Outputs>{outputs}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>"
     )
 }
@@ -87,7 +87,7 @@ fn run(address: &str, more: &[&str]) -> (String, Option<i32>) {
 
 #[test]
 fn a_small_query_is_made_at_once_and_its_price_is_printed() {
-    let (address, requests) = aws("all", 1_000_000);
+    let (address, requests) = aws("info", 1_000_000);
     let (said, code) = run(&address, &[]);
     assert_eq!(code, Some(0), "{said}");
     for part in [
@@ -98,7 +98,7 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    assert!(!said.contains("LogDeliveries"), "{said}");
+    assert!(!said.contains("LogLevel"), "{said}");
     let query = requests.try_iter().find(|request| request.contains("StartQuery"));
     let query = query.expect("a query");
     let groups = r#"["live-dispatch","live-deadletter"]"#;
@@ -110,7 +110,7 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
 #[test]
 fn a_large_query_is_asked_about_and_nothing_is_read_where_nobody_can_be_asked() {
     // As if lines were written since 1970: 500 PB in a good half century are more than 100 GB in a quarter of a day.
-    let (address, requests) = aws("all", 500_000_000_000_000_000);
+    let (address, requests) = aws("info", 500_000_000_000_000_000);
     let (said, code) = run(&address, &[]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("confirm with --yes") && said.contains("TB of log lines ($"), "{said}");
@@ -124,7 +124,7 @@ fn what_the_stack_does_not_log_is_said_and_is_in_the_json() {
     let (address, _requests) = aws("failures", 1_000);
     let output = trace(&address, &["--output", "json"]).output().expect("the program runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    let said = "LogDeliveries=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown";
+    let said = "LogLevel=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown";
     assert!(errors.contains(said), "{errors}");
     let trace: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(trace["not_logged"], said);

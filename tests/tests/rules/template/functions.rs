@@ -192,11 +192,30 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
 fn lambdas_own_lines_have_the_level_that_is_asked_for_and_nothing_filters_those_of_a_function() {
     for function in ["DispatchFunction", "DeadLetterFunction", INGRESS] {
         let logging = &properties(function)["LoggingConfig"];
-        let level = json!(["SystemLogLevels", "LogLevel", "Level"]);
+        let level = json!(["LogLevels", "LogLevel", "Lambda"]);
         assert_eq!(logging["SystemLogLevel"], level, "{function}");
         assert_eq!(logging["ApplicationLogLevel"], "TRACE", "{function}");
     }
     assert_eq!(properties("DispatchFunction")["MemorySize"], "DispatchMemory");
+}
+
+#[test]
+fn failures_is_the_level_info_without_the_lines_of_what_succeeds_at_once() {
+    let rows = TEMPLATE["Mappings"]["LogLevels"].as_object().expect("a mapping");
+    let levels = TEMPLATE["Parameters"]["LogLevel"]["AllowedValues"].as_array().expect("a list");
+    assert_eq!(levels.len(), rows.len());
+    for level in levels.iter().map(|level| level.as_str().expect("a text")) {
+        let (lines, deliveries) =
+            if level == "failures" { ("info", "failures") } else { (level, "all") };
+        assert_eq!(rows[level]["Lines"], lines, "{level}");
+        assert_eq!(rows[level]["Deliveries"], deliveries, "{level}");
+    }
+    let logged = &variables("DispatchFunction")["LOG_DELIVERIES"];
+    assert_eq!(*logged, json!(["LogLevels", "LogLevel", "Deliveries"]));
+    for function in ["DispatchFunction", "DeadLetterFunction", INGRESS] {
+        let own = &variables(function)["RUST_LOG"][1]["Lines"];
+        assert_eq!(*own, json!(["LogLevels", "LogLevel", "Lines"]), "{function}");
+    }
 }
 
 #[test]

@@ -21,9 +21,7 @@ fn released(processor: &str) -> Value {
 fn a_release_differs_in_how_functions_are_built_and_in_nothing_else() {
     for processor in ["arm64", "x86_64"] {
         let mut expected = TEMPLATE.clone();
-        let parameter = &mut expected["Parameters"]["Architecture"];
-        parameter["Default"] = json!(processor);
-        parameter["AllowedValues"] = json!([processor]);
+        expected["Globals"]["Function"]["Architectures"] = json!([processor]);
         let resources = expected["Resources"].as_object_mut().expect("the template has resources");
         let functions =
             resources.values_mut().filter(|it| it["Type"] == "AWS::Serverless::Function");

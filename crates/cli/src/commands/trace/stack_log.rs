@@ -139,15 +139,15 @@ impl StackLog {
 }
 
 fn not_logged(stack: &Stack) -> Option<String> {
-    match (stack.parameter("LogLevel"), stack.parameter("LogDeliveries")) {
-        (level @ ("warn" | "error"), _) => Some(format!(
+    match stack.parameter("LogLevel") {
+        level @ ("warn" | "error") => Some(format!(
             "LogLevel={level}: deliveries have no log lines; only dead letters and what was dropped can be found"
         )),
-        (_, "failures") => Some(
-            "LogDeliveries=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown"
+        "failures" => Some(
+            "LogLevel=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown"
                 .to_owned(),
         ),
-        (_, _) => None,
+        _ => None,
     }
 }
 
@@ -171,12 +171,12 @@ mod tests {
     #[test]
     fn what_a_stack_does_not_log_is_said() {
         let said = |parameters: &[(&str, &str)]| not_logged(&Stack::sample(parameters, &[]));
-        assert_eq!(said(&[("LogLevel", "info"), ("LogDeliveries", "all")]), None);
+        assert_eq!(said(&[("LogLevel", "info")]), None);
         // A stack of an earlier version has no such parameter.
         assert_eq!(said(&[]), None);
-        let failures = said(&[("LogLevel", "info"), ("LogDeliveries", "failures")]);
-        assert!(failures.is_some_and(|said| said.starts_with("LogDeliveries=failures: ")));
-        let warn = said(&[("LogLevel", "warn"), ("LogDeliveries", "failures")]);
+        let failures = said(&[("LogLevel", "failures")]);
+        assert!(failures.is_some_and(|said| said.starts_with("LogLevel=failures: ")));
+        let warn = said(&[("LogLevel", "warn")]);
         assert!(warn.is_some_and(|said| said.starts_with("LogLevel=warn: ")));
     }
 

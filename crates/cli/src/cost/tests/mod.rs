@@ -20,7 +20,7 @@ use super::cost_items::CostItem;
 use super::estimate::{Estimate, HALF_JITTER, estimate};
 use super::load::{DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_MEMORY_MB};
 use super::needs;
-use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers, Traffic};
+use super::plan::{Architecture, Deployment, LogLevel, Plan, Pollers, Traffic};
 use super::prices::DOLLAR;
 use crate::queues::shares_of;
 
@@ -51,7 +51,6 @@ fn plan() -> Plan {
             nat_gateways: 0.0,
             architecture: Architecture::Arm64,
             log_level: LogLevel::Info,
-            log_deliveries: LogDeliveries::All,
             topics: 1.0,
             subscriptions: 1.0,
             metrics_per: Splits::default(),
@@ -554,11 +553,12 @@ fn the_defaults_are_those_of_the_template() {
     let Deployment { batch_window_s, memory_mb, .. } = plan().deployment;
     assert_eq!(default("DispatchBatchWindow"), batch_window_s.to_string());
     assert!(template.contains("BatchSize: !If [HasBatchWindow, 100, 10]\n"));
-    assert_eq!((default("Architecture"), default("Concurrency")), ("arm64".into(), "10".into()));
+    assert!(template.contains("Architectures: [arm64]\n"));
+    assert_eq!(default("Concurrency"), "10");
     assert_eq!(default("DispatchTimeout"), (crate::lints::DISPATCH_TIMEOUT_MS / 1_000).to_string());
     assert_eq!(default("DispatchMemory"), memory_mb.to_string());
     assert!(template.contains(&format!("MemorySize: {DEAD_LETTER_MEMORY_MB}\n")));
-    assert_eq!(default("LogDeliveries"), "all");
+    assert_eq!(default("LogLevel"), "info");
     assert_eq!((default("EventsPollers"), default("MetricsPer")), (String::new(), String::new()));
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
     let windows = template.matches("MaximumBatchingWindowInSeconds: !Ref DispatchBatchWindow\n");

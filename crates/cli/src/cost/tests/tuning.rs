@@ -69,15 +69,15 @@ fn metrics_are_written_twice_a_minute_by_each_process_and_every_value_once() {
 
 #[test]
 fn of_failures_alone_only_what_failed_before_is_logged_as_delivered() {
-    let logged = |log_deliveries| {
+    let logged = |log_level| {
         let mut plan = traffic(|of| of.success = 0.99);
-        plan.deployment.log_deliveries = log_deliveries;
+        plan.deployment.log_level = log_level;
         let items = estimate(&plan, &native()).items;
         items.into_iter().find(|item| item.what == "logs of deliveries").map(|item| item.formula)
     };
-    let all = logged(LogDeliveries::All).expect("lines");
+    let all = logged(LogLevel::Info).expect("lines");
     assert!(all.starts_with("1,000,000 delivered") && all.contains("10,101 failed"), "{all}");
-    let failures = logged(LogDeliveries::Failures).expect("lines");
+    let failures = logged(LogLevel::Failures).expect("lines");
     assert!(failures.starts_with("10,000 delivered") && failures.contains("10,101"), "{failures}");
 }
 
@@ -99,7 +99,7 @@ fn the_levers_that_save_most_come_first_and_what_is_done_already_does_not_come()
     (tuned.traffic.publish_batch, tuned.traffic.events_per_message) = (10.0, 10.0);
     let deployment = &mut tuned.deployment;
     (deployment.batch_window_s, deployment.memory_mb) = (10, 128);
-    deployment.log_deliveries = LogDeliveries::Failures;
+    deployment.log_level = LogLevel::Failures;
     assert_eq!(advised(&tuned), [""; 0]);
 }
 
