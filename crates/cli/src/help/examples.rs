@@ -69,7 +69,7 @@ const EXAMPLES: &[Examples] = &[
         "docs/subscribe.md",
         &[
             "lastmile explain subscriptions.yaml --outcome 503",
-            "lastmile explain subscriptions/ shop/orders/billing --output svg > retries.svg",
+            "lastmile explain subscriptions/ shop/orders/billing --origins",
             "lastmile explain shop/orders/billing --stack orders-prod",
             "lastmile explain subscriptions.yaml --event event.json",
         ],

@@ -62,7 +62,8 @@ fn an_unusable_entry_or_topic_is_named_and_the_others_are_used() {
     ] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
-    let (printed, code) = run(folder.path(), &["explain", "shop/orders/a", "--to", &to]);
+    let (printed, code) =
+        run(folder.path(), &["explain", "shop/orders/a", "--to", &to, "--origins"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("applied by \"a\""), "{printed}");
     assert!(printed.contains("shop/orders/bad:1:1: error: "), "{printed}");
@@ -156,7 +157,7 @@ fn a_subscription_of_a_deployment_is_explained_from_its_topic() {
     let folder = tempfile::tempdir().expect("a folder");
     apply(folder.path(), "team", &[subscription("a", ""), subscription("b", "")]);
     let to = uri(folder.path());
-    let explain = |name: &str| run(folder.path(), &["explain", name, "--to", &to]);
+    let explain = |name: &str| run(folder.path(), &["explain", name, "--to", &to, "--origins"]);
     let (printed, code) = explain("shop/orders/b");
     assert_eq!(code, Some(0), "{printed}");
     let origin = "applied by \"team\"";

@@ -103,7 +103,7 @@ fn in_what_reads_subscription_files() {
     names_in_one_line(path);
 
     run(path, &["explain", "-f", file]);
-    run(path, &["explain", "-f", file, "--output", "svg"]);
+    run(path, &["explain", "-f", file, "--origins"]);
     assert!(keeps(&run(path, &["explain", "-f", file, "--output", "json"])));
     run(path, &["explain", "-f", file, "--subscription", "n/t/none"]);
     run(path, &["cost", "-f", file, "--events", "1"]);
