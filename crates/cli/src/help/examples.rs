@@ -194,19 +194,12 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "deadletters stats",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters stats --stack orders-prod --since 7d",
-            "lastmile deadletters stats --topic shop/orders --output json",
-        ],
-    ),
-    of_command(
         "deadletters why",
         "docs/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters why --destination 'https://billing.example.com/*'",
+            "lastmile deadletters why --topic shop/orders --by subscription,hour",
         ],
     ),
     of_command(

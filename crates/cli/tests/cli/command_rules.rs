@@ -378,7 +378,7 @@ async fn the_stack_of_the_environment_is_used_unless_an_option_names_another_pla
     for (line, expected) in [
         ("deadletters list", 0),
         ("deadletters why --since 2020-01-01", 0),
-        ("deadletters stats", 0),
+        ("deadletters why --by reason", 0),
         ("deadletters export", 0),
         ("deadletters jobs", 1),
         ("deadletters show nothing", 1),

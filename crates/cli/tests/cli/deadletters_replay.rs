@@ -514,9 +514,13 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
-    for verb in
-        [&["list"][..], &["why"], &["show", "order-1"], &["stats"], &["replay", "--dry-run"]]
-    {
+    for verb in [
+        &["list"][..],
+        &["why"],
+        &["show", "order-1"],
+        &["why", "--by", "subscription"],
+        &["replay", "--dry-run"],
+    ] {
         let said = deadletters(verb);
         assert!(said.contains("shop/orders/gone") || said.contains("/gone "), "{verb:?}: {said}");
     }

@@ -20,7 +20,7 @@ mod search;
 mod selection;
 mod sending;
 mod show;
-mod stats;
+mod sums;
 mod tail;
 mod title_lines;
 mod until_quiet;
@@ -47,11 +47,9 @@ enum Verb {
     List(list::Arguments),
     /// Shows everything about a dead letter: event, history, last response
     Show(show::Arguments),
-    /// Counts dead letters by reason, subscription, destination and hour
-    Stats(selection::SummaryArgs),
     /// Groups dead letters by cause: what failed and with which message, whatever the
-    /// subscription, ids, numbers and times
-    Why(selection::SummaryArgs),
+    /// subscription, ids, numbers and times; or counts them by reason, subscription, destination or hour
+    Why(why::Arguments),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
     /// Lists the replay jobs and what became of what they sent
@@ -80,7 +78,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let done = match arguments.verb {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Show(arguments) => show::run(arguments).await,
-        Verb::Stats(arguments) => stats::run(arguments).await,
         Verb::Why(arguments) => why::run(arguments).await,
         Verb::Replay(arguments) => replay::run(*arguments).await,
         Verb::Jobs(arguments) => jobs::run(arguments).await,
