@@ -183,6 +183,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters list",
             "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
             "lastmile deadletters list --container s3://dead-letters --output ndjson",
+            "lastmile deadletters list --topic shop/orders --follow --every 10s",
         ],
     ),
     of_command(
@@ -257,14 +258,6 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
             "lastmile deadletters purge --subscription shop/orders/billing --yes",
             "lastmile deadletters purge --all",
-        ],
-    ),
-    of_command(
-        "deadletters tail",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters tail --stack orders-prod",
-            "lastmile deadletters tail --topic shop/orders --every 10s",
         ],
     ),
     of_command(

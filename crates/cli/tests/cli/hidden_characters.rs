@@ -235,8 +235,8 @@ fn in_dead_letters_and_replays() {
     let raw = container.run(&["show", &id, "--raw"]);
     assert_eq!(String::from_utf8(raw.stdout).expect("text"), blob, "a pipe gets the blob itself");
     run(&["replay", "--dry-run"]);
-    let mut tail = Running::start(container.command(&["tail"]));
-    let shown = tail.line_with("order-1");
+    let mut list = Running::start(container.command(&["list", "--follow"]));
+    let shown = list.line_with("order-1");
     assert!(shown.contains('\u{fffd}') && !shown.chars().any(is_hidden), "{shown:?}");
 }
 

@@ -8,6 +8,7 @@ mod causes_text;
 mod dismiss;
 mod ends;
 mod export;
+mod follow;
 mod jobs;
 mod json;
 mod list;
@@ -21,7 +22,6 @@ mod selection;
 mod sending;
 mod show;
 mod sums;
-mod tail;
 mod title_lines;
 mod until_quiet;
 mod why;
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists dead letters, newest first
+    /// Lists dead letters, newest first, or as they are stored
     List(list::Arguments),
     /// Shows everything about a dead letter: event, history, last response
     Show(show::Arguments),
@@ -64,8 +64,6 @@ enum Verb {
     Export(selection::SelectionArgs),
     /// Removes dead letters
     Purge(purge::Arguments),
-    /// Shows dead letters as they are stored, until Ctrl-C
-    Tail(tail::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -86,7 +84,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Rescue(arguments) => rescue::run(arguments).await,
         Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
-        Verb::Tail(arguments) => tail::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }
