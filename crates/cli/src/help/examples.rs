@@ -184,6 +184,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
             "lastmile deadletters list --container s3://dead-letters --output ndjson",
             "lastmile deadletters list --topic shop/orders --follow --every 10s",
+            "lastmile deadletters list --stack orders-prod --full > letters.ndjson",
         ],
     ),
     of_command(
@@ -241,14 +242,6 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile deadletters rescue --stack orders-prod",
             "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
-        ],
-    ),
-    of_command(
-        "deadletters export",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters export --stack orders-prod > letters.ndjson",
-            "lastmile deadletters export --reason TimeToLiveExceeded --since 7d",
         ],
     ),
     of_command(

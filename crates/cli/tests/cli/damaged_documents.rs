@@ -121,7 +121,7 @@ fn a_ledger_that_cannot_be_read_is_left_out_and_named_once() {
     let id = LETTERS[0].id();
     let of_all = ["--state", "all", "--output", "ndjson"];
     let list = [&["list"][..], &of_all].concat();
-    for verb in [&list[..], &["show", &id], &["jobs"], &["export", "--state", "all"]] {
+    for verb in [&list[..], &["show", &id], &["jobs"], &["list", "--full", "--state", "all"]] {
         let output = container.run(verb);
         let (said, noted) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {noted}");

@@ -1,4 +1,5 @@
-//! `lastmile deadletters list`: the newest dead letters; or with `--follow` also those to come ([`follow`]).
+//! `lastmile deadletters list`: the newest dead letters; or with `--follow` also those to come ([`follow`]);
+//! or with `--full` whole ones ([`full`]).
 
 use std::process::ExitCode;
 
@@ -9,9 +10,9 @@ use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::brief;
 
-use super::follow;
 use super::json::ListedJson;
 use super::selection::SelectionArgs;
+use super::{follow, full};
 use crate::output::{out, out_json};
 use crate::text::{self, Table};
 
@@ -31,6 +32,9 @@ pub(super) struct Arguments {
     /// With --follow, how often to list the container
     #[arg(long, requires = "follow", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
     every: u64,
+    /// Write complete dead letters, all that match, as one JSON object per line
+    #[arg(long, conflicts_with_all = ["limit", "follow", "output"])]
+    full: bool,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -48,6 +52,9 @@ enum Output {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
+    if arguments.full {
+        return full::run(arguments.selection).await;
+    }
     if arguments.follow {
         return follow::run(arguments.selection, limit, arguments.every).await;
     }

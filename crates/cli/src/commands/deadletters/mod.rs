@@ -7,8 +7,8 @@
 mod causes_text;
 mod dismiss;
 mod ends;
-mod export;
 mod follow;
+mod full;
 mod jobs;
 mod json;
 mod list;
@@ -60,8 +60,6 @@ enum Verb {
     Undismiss(dismiss::Selected),
     /// Moves the messages of a last-resort queue into the container
     Rescue(rescue::Arguments),
-    /// Writes complete dead letters, one JSON object per line
-    Export(selection::SelectionArgs),
     /// Removes dead letters
     Purge(purge::Arguments),
 }
@@ -82,7 +80,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Dismiss(arguments) => dismiss::run(arguments).await,
         Verb::Undismiss(selected) => dismiss::undo(selected).await,
         Verb::Rescue(arguments) => rescue::run(arguments).await,
-        Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
