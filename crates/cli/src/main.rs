@@ -143,7 +143,7 @@ enum Command {
     Console(console_command::Arguments),
     /// Shows what happened to an event: every delivery with its attempts, its end, its dead letter and replays
     Trace(trace_command::Arguments),
-    /// Lists destinations that are not healthy; disables, enables and probes them
+    /// Lists destinations that are not healthy; disables and enables them
     Destinations(destinations_command::Arguments),
     /// Estimates what a load costs and needs
     Cost(Box<commands::cost::Arguments>),

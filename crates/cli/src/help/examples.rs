@@ -306,14 +306,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile destinations enable shop/orders/billing --stack orders-prod",
             "lastmile destinations enable https://billing.example.com/events",
-        ],
-    ),
-    of_command(
-        "destinations probe",
-        "docs/destinations.md",
-        &[
-            "lastmile destinations probe shop/orders/billing --stack orders-prod",
-            "lastmile destinations probe https://billing.example.com/events",
+            "lastmile destinations enable shop/orders/billing --once",
         ],
     ),
     of_command(
