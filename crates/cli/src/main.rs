@@ -63,6 +63,7 @@ mod repeats;
 mod replay_end;
 mod replay_rate;
 mod replay_sender;
+mod sample_events;
 mod saved_files;
 mod set_aside;
 mod shell;
@@ -92,8 +93,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::doctor;
 use crate::commands::{
     apply, check, completions, console as console_command, convert, deadletters, demo,
-    destinations as destinations_command, dev, explain, man, publish, rollback, sample, secret,
-    subscriber, subscriptions, trace as trace_command, try_out, validate,
+    destinations as destinations_command, dev, explain, man, publish, rollback, secret, subscriber,
+    subscriptions, trace as trace_command, try_out, validate,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -147,10 +148,8 @@ enum Command {
     Destinations(destinations_command::Arguments),
     /// Estimates what a load costs and needs
     Cost(Box<commands::cost::Arguments>),
-    /// Publishes events from files
+    /// Publishes events from files, or samples in every schema
     Publish(publish::Arguments),
-    /// Prints sample events in every schema, to publish or to save
-    Sample(sample::Arguments),
     /// Prints a new signing secret, or a new key pair, and where to put it
     Secret(secret::Arguments),
     /// Receives events, prints them, and responds with the given statuses
@@ -192,7 +191,6 @@ impl Command {
             | Self::Trace(_)
             | Self::Destinations(_)
             | Self::Cost(_)
-            | Self::Sample(_)
             | Self::Secret(_)
             | Self::Subscriber(_)
             | Self::Completions(_) => false,
@@ -256,7 +254,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Destinations(arguments) => destinations_command::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
-        Command::Sample(arguments) => sample::run(&arguments),
         Command::Secret(arguments) => secret::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => completions::run(&arguments, described()),

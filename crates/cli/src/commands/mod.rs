@@ -16,7 +16,6 @@ pub(crate) mod explain;
 pub(crate) mod man;
 pub(crate) mod publish;
 pub(crate) mod rollback;
-pub(crate) mod sample;
 pub(crate) mod secret;
 pub(crate) mod subscriber;
 pub(crate) mod subscriptions;

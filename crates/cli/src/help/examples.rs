@@ -325,15 +325,8 @@ const EXAMPLES: &[Examples] = &[
             "lastmile publish --topic shop/orders -f order.json",
             "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
             "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
-        ],
-    ),
-    of_command(
-        "sample",
-        "docs/publishing.md",
-        &[
-            "lastmile sample cloudevents",
-            "lastmile sample eventgrid --type Order.Created --count 3",
-            "lastmile sample json --count 10 > events.json",
+            "lastmile publish --topic shop/orders --sample cloudevents --count 3",
+            "lastmile publish --sample json --count 10 --dry-run > events.json",
         ],
     ),
     of_command(

@@ -42,7 +42,6 @@ use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::named;
 use super::publish::{documents, text_of};
-use super::sample;
 use crate::aws_targets::TargetRules;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::event_report::elements;
@@ -185,7 +184,7 @@ pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::R
         (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
         (input, _) => input,
     };
-    sample::event_for(input)?.ok_or_else(|| {
+    sample_events::event_for(input)?.ok_or_else(|| {
         usage_error(format!(
             "the topic of {} reads messages of another service: give one with --event",
             subscription.name
