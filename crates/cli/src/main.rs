@@ -94,7 +94,7 @@ use crate::commands::doctor;
 use crate::commands::{
     apply, check, completions, console as console_command, convert, deadletters, demo,
     destinations as destinations_command, dev, explain, man, publish, rollback, secret, subscriber,
-    subscriptions, trace as trace_command, try_out, validate,
+    subscriptions, trace as trace_command, try_out,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -126,10 +126,8 @@ enum Command {
     Rollback(rollback::Arguments),
     /// Lists, reads and removes single subscriptions of a deployment, shows the history of a topic, and exports all as files
     Subscriptions(subscriptions::Arguments),
-    /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
-    Validate(validate::Arguments),
-    /// Makes the request that an event leads to, sends it once from here, and says what would happen next:
-    /// exit code 0 if it is delivered, 1 if not
+    /// Makes the request that an event leads to, sends it once from here, and says what would happen next;
+    /// or with --consent asks endpoints for their consent: exit code 0 if it is delivered, 1 if not
     Try(try_out::Arguments),
     /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
     /// be done, 1 if something has to be
@@ -176,7 +174,6 @@ impl Command {
             Self::Check(_)
             | Self::Apply(_)
             | Self::Rollback(_)
-            | Self::Validate(_)
             | Self::Try(_)
             | Self::Doctor(_)
             | Self::Publish(_)
@@ -242,7 +239,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
-        Command::Validate(arguments) => validate::run(arguments).await,
         Command::Try(arguments) => try_out::run(arguments).await,
         #[cfg(feature = "aws")]
         Command::Doctor(arguments) => doctor::run(arguments).await,

@@ -21,4 +21,3 @@ pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
 pub(crate) mod trace;
 pub(crate) mod try_out;
-pub(crate) mod validate;

@@ -141,21 +141,14 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "validate",
-        "docs/consent.md",
-        &[
-            "lastmile validate -f subscriptions.yaml",
-            "lastmile validate --stack orders-prod --subscription shop/orders/billing",
-            "lastmile validate -f subscriptions.yaml --listen 127.0.0.1:8088 --wait 10m",
-        ],
-    ),
-    of_command(
         "try",
         "docs/subscribe.md",
         &[
             "lastmile try -f subscriptions.yaml shop/orders/billing",
             "lastmile try -f subscriptions.yaml shop/orders/billing --event order.json \\\n      --env BILLING_TOKEN",
             "lastmile try -f subscriptions.yaml shop/orders/billing --print",
+            "lastmile try --consent --stack orders-prod shop/orders/billing",
+            "lastmile try --consent -f subscriptions.yaml --listen 127.0.0.1:8088",
         ],
     ),
     of_command(

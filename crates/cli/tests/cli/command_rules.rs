@@ -59,9 +59,9 @@ fn every_command_exits_with_0_1_or_2_by_the_same_rule() {
         ("explain s.yaml", 0),
         ("explain blank.yaml", 1),
         ("explain nothing", 2),
-        ("validate -f s.yaml", 0),
-        ("validate -f broken.yaml", 1),
-        ("validate -f nowhere.yaml", 2),
+        ("try --consent -f s.yaml", 0),
+        ("try --consent -f broken.yaml", 1),
+        ("try --consent -f nowhere.yaml", 2),
         ("try -f s.yaml shop/orders/a --print", 0),
         ("try -f broken.yaml shop/orders/a", 1),
         ("try -f s.yaml shop/orders/b", 2),
@@ -152,7 +152,7 @@ fn every_option_for_a_url_names_what_is_missing_in_it() {
         "deadletters replay --container letters --queue-url URL",
         "deadletters replay --container letters --to-url URL",
         "deadletters rescue --container letters --queue-url URL",
-        "validate -f s.yaml --listen 127.0.0.1:0 --public-url URL",
+        "try --consent -f s.yaml --listen 127.0.0.1:0 --public-url URL",
     ] {
         for (url, problem) in [
             ("localhost:8080/x", "the URL has no scheme"),

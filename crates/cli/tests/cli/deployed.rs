@@ -1,4 +1,4 @@
-//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations`, `cost` and `validate`.
+//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations`, `cost` and `try --consent`.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 
@@ -207,9 +207,10 @@ fn endpoints_of_a_deployment_are_validated() {
     let nowhere =
         subscription("a", consent).replace("a.example.com/in?code=secret", "127.0.0.1:1/");
     apply(folder.path(), "team", &[nowhere, subscription("b", "")]);
-    for names in [&[][..], &["--subscription", "shop/orders/a"]] {
+    for names in [&[][..], &["shop/orders/a"]] {
         let to = uri(folder.path());
-        let (printed, code) = run(folder.path(), &[&["validate", "--to", &to], names].concat());
+        let (printed, code) =
+            run(folder.path(), &[&["try", "--consent", "--to", &to], names].concat());
         assert_eq!(code, Some(1), "{printed}");
         assert!(
             printed.contains("shop/orders/a") && printed.contains("0 of 1 have consented"),
@@ -225,13 +226,13 @@ fn a_secret_that_the_policy_of_a_deployment_forbids_is_not_sent_for_a_validation
     let signed = subscription("a", more).replace("a.example.com/in?code=secret", "127.0.0.1:1/");
     apply(folder.path(), "team", &[signed]);
     let to = uri(folder.path());
-    let validate = || run(folder.path(), &["validate", "--to", &to, "--env", "HOME"]);
-    let (printed, _) = validate();
+    let ask = || run(folder.path(), &["try", "--consent", "--to", &to, "--env", "HOME"]);
+    let (printed, _) = ask();
     assert!(!printed.contains("may not be sent"), "{printed}");
     // Who may write topics need not be who writes the policy.
     let policy = r#"{"v":1,"secretPolicies":{"p":{"secrets":[{"name":"env:HOME","hosts":["b.example.com"]}]}}}"#;
     std::fs::write(object(folder.path(), "_settings.json"), policy).expect("a file");
-    let (printed, code) = validate();
+    let (printed, code) = ask();
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("\"env:HOME\" may not be sent to \"127.0.0.1\""), "{printed}");
 }

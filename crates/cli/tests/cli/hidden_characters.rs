@@ -107,8 +107,8 @@ fn in_what_reads_subscription_files() {
     assert!(keeps(&run(path, &["explain", "-f", file, "--output", "json"])));
     run(path, &["explain", "-f", file, "--subscription", "n/t/none"]);
     run(path, &["cost", "-f", file, "--events", "1"]);
-    run(path, &["validate", "-f", file]);
-    run(path, &["validate", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
+    run(path, &["try", "--consent", "-f", file]);
+    run(path, &["try", "--consent", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
 
     let target = format!("file://{}/t{BIDI}/", path.display());
     let applied = run(path, &["apply", "-f", file, "--to", &target, "--yes"]);
