@@ -27,6 +27,7 @@ mod confirm;
 mod console;
 mod container;
 mod cost;
+mod curl;
 mod data_lock;
 mod destinations;
 mod dev_log;
