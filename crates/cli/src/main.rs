@@ -145,8 +145,8 @@ enum Command {
     Trace(trace_command::Arguments),
     /// Lists destinations that are not healthy; disables and enables them
     Destinations(destinations_command::Arguments),
-    /// Estimates what a load costs and needs
-    Cost(Box<commands::cost::Arguments>),
+    /// Estimates what a load costs in a month, what it needs, and which limit it reaches first
+    Cost(commands::cost::Arguments),
     /// Publishes events from files, or samples in every schema
     Publish(publish::Arguments),
     /// Prints a new signing secret, or a new key pair, and where to put it
@@ -249,7 +249,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Console(arguments) => console_command::run(arguments).await,
         Command::Trace(arguments) => trace_command::run(arguments).await,
         Command::Destinations(arguments) => destinations_command::run(arguments).await,
-        Command::Cost(arguments) => commands::cost::run(*arguments).await,
+        Command::Cost(arguments) => commands::cost::run(&arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Secret(arguments) => secret::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,

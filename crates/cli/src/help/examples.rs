@@ -308,7 +308,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile cost --events 1e6",
             "lastmile cost --events 1e9 --per month --success 0.99 --fan-out 3",
-            "lastmile cost --events 1e6 -f subscriptions.yaml --down 6h --output json",
+            "lastmile cost --events 300 --per second --answer 1s --output json",
         ],
     ),
     of_command(

@@ -1,4 +1,4 @@
-//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations`, `cost` and `try --consent`.
+//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations` and `try --consent`.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 
@@ -177,10 +177,6 @@ fn a_subscription_of_a_deployment_is_explained_from_its_topic() {
         assert_eq!(code, Some(2), "{printed}");
         assert!(printed.contains(problem), "{printed}");
     }
-    let cost = ["cost", "--events", "1e6", "--to", &to, "--subscription", "shop/orders/b"];
-    let (printed, code) = run(folder.path(), &cost);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("policy: native"), "{printed}");
     let (printed, code) = run(folder.path(), &["explain", "shop/orders/b"]);
     assert_eq!(code, Some(2), "{printed}");
     assert!(printed.contains("--to or --stack is required"), "{printed}");

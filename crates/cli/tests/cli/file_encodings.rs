@@ -43,7 +43,6 @@ fn every_command_that_reads_subscriptions_reads_utf_16_and_names_the_line_of_wha
         "explain -f FILE",
         "convert FILE",
         "try --consent -f FILE",
-        "cost --events 1 -f FILE",
         "try shop/orders/a --print -f FILE",
         apply.as_str(),
     ] {

@@ -106,7 +106,6 @@ fn in_what_reads_subscription_files() {
     run(path, &["explain", "-f", file, "--origins"]);
     assert!(keeps(&run(path, &["explain", "-f", file, "--output", "json"])));
     run(path, &["explain", "-f", file, "--subscription", "n/t/none"]);
-    run(path, &["cost", "-f", file, "--events", "1"]);
     run(path, &["try", "--consent", "-f", file]);
     run(path, &["try", "--consent", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
 
