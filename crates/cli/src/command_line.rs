@@ -21,7 +21,7 @@ pub(crate) const USAGE: u8 = 2;
 /// Options that name another place than the stack, by their ids.
 const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
 /// Commands whose files are the place: what else a stack says of them has to be asked for.
-const OF_FILES: [&str; 4] = ["check", "explain", "validate", "cost"];
+const OF_FILES: [&str; 3] = ["check", "explain", "try"];
 /// The ids of files.
 const FILES: [&str; 2] = ["files", "more_files"];
 /// The id of arguments that are files if there are such files, and names of what a place has otherwise.

@@ -237,8 +237,8 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
     let topic = topic.to_string();
     let mut publish = vec!["lastmile", "publish"];
     publish.extend(if queue == DEV_EVENTS_QUEUE { vec![] } else { vec!["--queue-url", queue] });
-    publish.extend(["--topic", &topic, "-"]);
-    lines.push_str(&format!("  lastmile sample {kind} | {}\n", shell::command(&publish)));
+    publish.extend(["--topic", &topic, "--sample", kind]);
+    lines.push_str(&format!("  {}\n", shell::command(&publish)));
     lines
 }
 
@@ -290,13 +290,13 @@ mod tests {
                 "auto",
                 "http://127.0.0.1:9180/in",
                 DEV_EVENTS_QUEUE,
-                "  lastmile subscriber --port 9180\n  lastmile sample cloudevents | lastmile publish --topic n/t -\n",
+                "  lastmile subscriber --port 9180\n  lastmile publish --topic n/t --sample cloudevents\n",
             ),
             (
                 "eventgrid",
                 "https://a.example.com/",
                 other,
-                "  lastmile sample eventgrid | lastmile publish --queue-url http://127.0.0.1:5000/000000000000/events --topic n/t -\n",
+                "  lastmile publish --queue-url http://127.0.0.1:5000/000000000000/events --topic n/t --sample eventgrid\n",
             ),
         ] {
             let shown = next(queue, &catalogue(input, url));
@@ -304,7 +304,10 @@ mod tests {
         }
         assert!(next(other, &Catalogue::default()).contains("write a subscription"));
         let shown = next("http://h/a;b", &catalogue("auto", "https://a.example.com/"));
-        assert!(shown.contains("publish --queue-url 'http://h/a;b' --topic n/t -"), "{shown}");
+        assert!(
+            shown.contains("publish --queue-url 'http://h/a;b' --topic n/t --sample"),
+            "{shown}"
+        );
     }
 
     #[test]

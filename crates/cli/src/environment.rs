@@ -1,7 +1,7 @@
 //! Which variables of this machine's environment a command may send.
 //!
 //! A subscription names its secrets, and `env:NAME` may be any variable of whoever runs a command. The
-//! file may be somebody else's, and so may the address. Separate because `validate`, `try` and `dev` all
+//! file may be somebody else's, and so may the address. Separate because `try` and `dev` both
 //! send requests from the machine of a developer.
 //!
 //! The same holds for who this person is at AWS: a signature is good for one host only, but a token is good for whoever

@@ -1,6 +1,6 @@
 //! Subscription files as arguments: reads them and prints findings.
 //!
-//! Separate because `check`, `explain`, `apply`, `cost` and `validate` start alike: text into
+//! Separate because `check`, `explain`, `apply` and `try` start alike: text into
 //! memory, [`dialects::read`] over all of it, findings for people. A file that cannot be read is a
 //! usage error, exit code 2.
 //!

@@ -1,6 +1,6 @@
 //! Requests to destinations from this machine: with the secrets, tokens and addresses that are allowed here.
 //!
-//! Separate because `validate` and `try` both make them. What a request is, and what its answer means, is the core's; where
+//! Separate because `try` and the console both make them. What a request is, and what its answer means, is the core's; where
 //! secrets come from is decided by [`crate::environment`]. The address policy is that of this machine.
 //!
 //! Promises: a secret is looked up for a destination only if the policy of the subscriptions lets it have that, as in

@@ -27,6 +27,7 @@ mod confirm;
 mod console;
 mod container;
 mod cost;
+mod curl;
 mod data_lock;
 mod destinations;
 mod dev_log;
@@ -63,6 +64,7 @@ mod repeats;
 mod replay_end;
 mod replay_rate;
 mod replay_sender;
+mod sample_events;
 mod saved_files;
 mod set_aside;
 mod shell;
@@ -92,8 +94,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::doctor;
 use crate::commands::{
     apply, check, completions, console as console_command, convert, deadletters, demo,
-    destinations as destinations_command, dev, explain, man, publish, rollback, sample, secret,
-    subscriber, subscriptions, trace as trace_command, try_out, validate,
+    destinations as destinations_command, dev, explain, man, publish, rollback, secret, subscriber,
+    subscriptions, trace as trace_command, try_out,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -125,10 +127,8 @@ enum Command {
     Rollback(rollback::Arguments),
     /// Lists, reads and removes single subscriptions of a deployment, shows the history of a topic, and exports all as files
     Subscriptions(subscriptions::Arguments),
-    /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
-    Validate(validate::Arguments),
-    /// Makes the request that an event leads to, sends it once from here, and says what would happen next:
-    /// exit code 0 if it is delivered, 1 if not
+    /// Makes the request that an event leads to, sends it once from here, and says what would happen next;
+    /// or with --consent asks endpoints for their consent: exit code 0 if it is delivered, 1 if not
     Try(try_out::Arguments),
     /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
     /// be done, 1 if something has to be
@@ -143,14 +143,12 @@ enum Command {
     Console(console_command::Arguments),
     /// Shows what happened to an event: every delivery with its attempts, its end, its dead letter and replays
     Trace(trace_command::Arguments),
-    /// Lists destinations that are not healthy; disables, enables and probes them
+    /// Lists destinations that are not healthy; disables and enables them
     Destinations(destinations_command::Arguments),
-    /// Estimates what a load costs and needs
-    Cost(Box<commands::cost::Arguments>),
-    /// Publishes events from files
+    /// Estimates what a load costs in a month, what it needs, and which limit it reaches first
+    Cost(commands::cost::Arguments),
+    /// Publishes events from files, or samples in every schema
     Publish(publish::Arguments),
-    /// Prints sample events in every schema, to publish or to save
-    Sample(sample::Arguments),
     /// Prints a new signing secret, or a new key pair, and where to put it
     Secret(secret::Arguments),
     /// Receives events, prints them, and responds with the given statuses
@@ -177,7 +175,6 @@ impl Command {
             Self::Check(_)
             | Self::Apply(_)
             | Self::Rollback(_)
-            | Self::Validate(_)
             | Self::Try(_)
             | Self::Doctor(_)
             | Self::Publish(_)
@@ -192,7 +189,6 @@ impl Command {
             | Self::Trace(_)
             | Self::Destinations(_)
             | Self::Cost(_)
-            | Self::Sample(_)
             | Self::Secret(_)
             | Self::Subscriber(_)
             | Self::Completions(_) => false,
@@ -244,7 +240,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
-        Command::Validate(arguments) => validate::run(arguments).await,
         Command::Try(arguments) => try_out::run(arguments).await,
         #[cfg(feature = "aws")]
         Command::Doctor(arguments) => doctor::run(arguments).await,
@@ -254,9 +249,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Console(arguments) => console_command::run(arguments).await,
         Command::Trace(arguments) => trace_command::run(arguments).await,
         Command::Destinations(arguments) => destinations_command::run(arguments).await,
-        Command::Cost(arguments) => commands::cost::run(*arguments).await,
+        Command::Cost(arguments) => commands::cost::run(&arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
-        Command::Sample(arguments) => sample::run(&arguments),
         Command::Secret(arguments) => secret::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => completions::run(&arguments, described()),

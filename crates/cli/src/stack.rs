@@ -1,6 +1,6 @@
 //! A deployed CloudFormation stack, as far as the command line needs it: parameters and outputs.
 //!
-//! Separate because `apply`, `check`, `rollback` and `validate` all start from the name of a stack.
+//! Separate because `apply`, `check`, `rollback` and `try` all start from the name of a stack.
 //! Promises: a missing parameter or output is an error that names it.
 //!
 //! Does not retry: a person is waiting and can run the command again.

@@ -1,6 +1,6 @@
 //! Secrets that subscriptions name as variables, and that the environment of this command does not have.
 //!
-//! Separate from the sending, which finds the same with the first event: a person who starts `dev`, `try` or `validate` can
+//! Separate from the sending, which finds the same with the first event: a person who starts `dev` or `try` can
 //! still correct it. Stored secrets are not looked up, since only an extension of Lambda reads them.
 
 use std::collections::BTreeSet;

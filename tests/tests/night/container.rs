@@ -113,11 +113,11 @@ impl NightContainer {
         ids
     }
 
-    /// The number of dead letters that `stats` counts.
+    /// The number of dead letters that `why --by` counts.
     pub(crate) fn total(&self, more: &[&str]) -> u64 {
-        let done = self.run(&[&["stats", "--output", "json"], more].concat());
-        let stats: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-        stats["letters"].as_u64().expect("a count")
+        let done = self.run(&[&["why", "--by", "reason", "--output", "json"], more].concat());
+        let sums: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        sums["letters"].as_u64().expect("a count")
     }
 }
 

@@ -1,70 +1,66 @@
-//! `lastmile cost`: what a load costs and needs, with the formula of every number.
+//! `lastmile cost`: what a load costs in a month, what it needs, and which limit it reaches first.
 //!
-//! Separate from [`crate::cost`], which estimates: this file reads options and subscription files.
+//! Separate from [`crate::cost`], which estimates: this file reads options, and prints. The members of the JSON are a contract.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{ArgGroup, ValueEnum};
-use delivery::ports::MESSAGE_MAX_BYTES;
-use delivery::subscription::Subscription;
-use delivery::subscription::name::SubscriptionName;
-use delivery::subscription::profile::Dialect;
+use clap::ValueEnum;
+use clap::builder::TypedValueParser as _;
+use delivery::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
+use delivery::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
+use delivery::time::brief::parse_ms;
+use delivery::time::duration::MINUTE_MS;
+use serde_json::{Value, json};
 
-use crate::cost::estimate::estimate;
-use crate::cost::plan::{Deployment, Plan, Traffic, number};
-use crate::cost::report;
-use crate::files::{Files, print_findings, usage_error};
+use crate::cost::beside::Beside;
+use crate::cost::{Estimate, Line, MONTH_DAYS, Need, PRICES_FROM, Plan, estimate, sum, tightest};
+use crate::files::usage_error;
+use crate::numbers::{count, decimals, percent, precise};
 use crate::output::{Output, out, out_json};
-use crate::stack::Stack;
-use crate::store;
-use crate::topics::{self, Wanted};
+use crate::queues::{SHARES, Shares, shares_of};
+use crate::text::Table;
 
-/// The most events of a day: quantities are exact up to here.
-const EVENTS_MAX: f64 = 1e13;
-
-/// The dialects whose defaults can be the policy.
-const DIALECTS: [Dialect; 5] = [
-    Dialect::Knative,
-    Dialect::EventGrid,
-    Dialect::EventGridNamespace,
-    Dialect::EventGridKubernetes,
-    Dialect::Native,
-];
+/// The most deliveries of a month: numbers are exact up to here.
+const DELIVERIES_MAX: f64 = 1e14;
 
 #[derive(Debug, clap::Args)]
-#[command(group(ArgGroup::new("place").args(["files", "to", "stack"])))]
 pub(crate) struct Arguments {
     /// Events published, evenly: 1000000, 1_000_000 or 1e6
-    #[arg(long, value_name = "NUMBER", value_parser = events)]
+    #[arg(long, value_name = "NUMBER", value_parser = number)]
     events: f64,
     /// The period of --events
     #[arg(long, value_enum, default_value_t = Per::Day)]
     per: Per,
-    #[command(flatten)]
-    traffic: Traffic,
-    /// Files of subscriptions, read together; the policy and the limits are those of one of them
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "dialect")]
-    files: Vec<PathBuf>,
-    /// The deployment whose subscription is used: s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", requires = "subscription", conflicts_with = "dialect")]
-    to: Option<String>,
-    /// The same as a deployed CloudFormation stack
-    #[arg(long, value_name = "NAME", requires = "subscription", conflicts_with = "dialect")]
-    stack: Option<String>,
-    /// The subscription whose policy is used, if there are several
-    #[arg(long, value_name = "NS/TOPIC/NAME", requires = "place")]
-    subscription: Option<SubscriptionName>,
-    /// Without a subscription, the default policy of this dialect
-    #[arg(long, default_value = "native", value_parser = PossibleValuesParser::new(DIALECTS.map(Dialect::as_str)).try_map(dialect))]
-    dialect: Dialect,
+    /// The probability that an attempt succeeds, independent of earlier attempts
+    #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
+    success: f64,
+    /// Matching subscriptions per event, on average
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = up_to_a_million)]
+    fan_out: f64,
+    /// The size of an event
+    #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES as i64).map(f64::from))]
+    event_bytes: f64,
+    /// Events that a publisher puts into one message, as an array
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000).map(f64::from))]
+    events_per_message: f64,
+    /// Messages that a publisher sends in one request
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10).map(f64::from))]
+    publish_batch: f64,
+    /// The response time of destinations
+    #[arg(long = "answer", value_name = "DURATION", default_value = "100ms", value_parser = answer_ms)]
+    answer_ms: f64,
+    /// DispatchBatchWindow: with one, batches have up to 100 messages
+    #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=240))]
+    batch_window_s: u32,
+    /// Concurrency
+    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
+    concurrency: Shares,
+    /// LogLevel; failures leaves out the line of a delivery that succeeds at its first attempt
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
-    #[command(flatten)]
-    deployment: Deployment,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,83 +73,230 @@ enum Per {
 }
 
 impl Per {
-    /// How many of them a day has.
-    fn in_a_day(self) -> f64 {
+    /// How many of them a month has.
+    fn in_a_month(self) -> f64 {
         match self {
-            Self::Second => 86_400.0,
-            Self::Hour => 24.0,
-            Self::Day => 1.0,
-            Self::Month => 1.0 / 30.0,
+            Self::Second => MONTH_DAYS * 86_400.0,
+            Self::Hour => MONTH_DAYS * 24.0,
+            Self::Day => MONTH_DAYS,
+            Self::Month => 1.0,
         }
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Some(subscription) = policy(&arguments).await? else { return Ok(ExitCode::FAILURE) };
-    let events = arguments.events * arguments.per.in_a_day();
-    let traffic = Traffic { events, ..arguments.traffic };
-    let plan = Plan { traffic, deployment: arguments.deployment };
-    if !(plan.traffic.events <= EVENTS_MAX
-        && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX)
-    {
-        return Err(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogLevel {
+    Info,
+    Failures,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let plan = Plan {
+        events: arguments.events * arguments.per.in_a_month(),
+        success: arguments.success,
+        fan_out: arguments.fan_out,
+        event_bytes: arguments.event_bytes,
+        events_per_message: arguments.events_per_message,
+        publish_batch: arguments.publish_batch,
+        answer_ms: arguments.answer_ms,
+        batch_window_s: arguments.batch_window_s,
+        concurrency: arguments.concurrency,
+        logs_all: arguments.log_level == LogLevel::Info,
+    };
+    if plan.events * plan.fan_out.max(1.0) > DELIVERIES_MAX {
+        return Err(usage_error("--events: more than 1e14 deliveries a month are not estimated"));
     }
-    let Traffic { publish_batch, events_per_message, event_bytes, .. } = plan.traffic;
-    let request_bytes = publish_batch * events_per_message * event_bytes;
+    let request_bytes = plan.publish_batch * plan.events_per_message * plan.event_bytes;
     if request_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {
         return Err(usage_error(
             "--publish-batch: so many messages of --events-per-message events of --event-bytes exceed the 1 MiB of one request",
         ));
     }
-    let estimate = estimate(&plan, &subscription);
+    let (estimate, beside) = (estimate(&plan), Beside::of(&plan));
     match arguments.output {
-        Output::Table => out(&report::text(&plan, &subscription, &estimate))?,
-        Output::Json => {
-            out_json(&serde_json::to_string(&report::json(&plan, &subscription, &estimate))?)?;
-        }
+        Output::Table => out(&text(&plan, &estimate, &beside))?,
+        Output::Json => out_json(&json(&plan, &estimate, &beside).to_string())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscription whose policy is used; `None` when the files have errors.
-async fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription>>> {
-    let Arguments { to, stack, subscription, .. } = arguments;
-    if let (Some(name), true) = (subscription, to.is_some() || stack.is_some()) {
-        let stack = Stack::optional(stack.as_deref()).await?;
-        let location = store::location(to.as_deref(), stack.as_ref())?;
-        let deployed = topics::read(&location, Wanted::topics_of([name])).await?;
-        print_findings(&deployed.reading.findings);
-        return Ok(Some(Arc::clone(deployed.subscription(name)?)));
+/// The estimate as text.
+fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
+    let average = &estimate.average;
+    let (day, month, million) = totals(plan, estimate);
+    format!(
+        "{} events of {} bytes in {MONTH_DAYS} days, {} deliveries; an attempt succeeds with probability {}\n\
+         the average delivery: {} attempts, {} messages of waits, {} dead letters\n\n{}\n\n\
+         {MONTH_DAYS} days: ${}   a day: ${}   a million events: ${}\nprices: {PRICES_FROM}\n\n{}\n{}\n\
+         a million deliveries that wait a day for a destination that is down: ${}\n\
+         a million dead letters, stored and kept for {MONTH_DAYS} days: ${}; replayed: ${}\n\
+         up to {} deliveries may wait for destinations that are down; with more, all that wait are late\n",
+        count(plan.events),
+        count(plan.event_bytes),
+        count(estimate.deliveries),
+        precise(plan.success),
+        precise(average.attempts),
+        precise(average.messages),
+        precise(average.dead_letters),
+        bill(&estimate.lines),
+        dollars(month),
+        dollars(day),
+        dollars(million),
+        needed(&estimate.needs),
+        first_limit(plan, &estimate.needs),
+        dollars(beside.waiting_day),
+        dollars(beside.letters),
+        dollars(beside.replay),
+        count(estimate.waiting_max),
+    )
+}
+
+/// The dollars of a day, of a month and of a million events.
+fn totals(plan: &Plan, estimate: &Estimate) -> (f64, f64, f64) {
+    let month = sum(&estimate.lines);
+    let million = if plan.events > 0.0 { month / plan.events * 1e6 } else { 0.0 };
+    (month / MONTH_DAYS, month, million)
+}
+
+fn bill(lines: &[Line]) -> String {
+    let mut table = table(&["service", "item", "quantity", "unit price", "$", "how"], &[2, 4]);
+    for line in lines {
+        table.add_row([
+            line.price.service.name.to_owned(),
+            line.what.to_owned(),
+            decimals(line.quantity),
+            line.price.quoted(),
+            dollars(line.usd()),
+            line.how.clone(),
+        ]);
     }
-    if arguments.files.is_empty() {
-        let name = "cost/cost/cost".parse().expect("three names");
-        let url = "https://example.com/".parse().expect("a URL");
-        return Ok(Some(Arc::new(Subscription::new(name, arguments.dialect, url))));
+    table.to_string()
+}
+
+fn needed(needs: &[Need]) -> String {
+    let head = ["need", "amount", "limit", "used, with full batches", "how"];
+    let mut table = table(&head, &[1, 2, 3]);
+    for need in needs {
+        table.add_row([
+            need.what.to_owned(),
+            decimals(need.amount),
+            format!("{} ({})", count(need.limit), need.set_by),
+            percent(need.share),
+            need.how.clone(),
+        ]);
     }
-    let files = Files::read(&arguments.files)?;
-    let Some(reading) = files.valid_reading() else { return Ok(None) };
-    let all: Vec<&Arc<Subscription>> = reading.catalogue.subscriptions().collect();
-    let found = match (&arguments.subscription, all.as_slice()) {
-        (Some(name), _) => reading.catalogue.subscription(name),
-        (None, [one]) => Some(*one),
-        (None, _) => None,
-    };
-    found.cloned().map(Some).ok_or_else(|| {
-        if all.is_empty() {
-            return usage_error("the files have no subscription");
-        }
-        let names: Vec<String> = all.iter().map(|of| format!("  {}", of.name)).collect();
-        usage_error(format!("choose one with --subscription:\n{}", names.join("\n")))
+    table.to_string()
+}
+
+/// The limit that is reached first, and the load that reaches it.
+fn first_limit(plan: &Plan, needs: &[Need]) -> String {
+    let Some(need) = tightest(needs) else { return String::new() };
+    let late = if need.share > 1.0 { ", so its queue grows" } else { "" };
+    format!(
+        "first limit: {}, {} of {} ({}){late}; reached at {} such events a day\n",
+        need.what,
+        percent(need.share),
+        count(need.limit),
+        need.set_by,
+        count(plan.events / MONTH_DAYS / need.share)
+    )
+}
+
+/// A table whose columns `right` are numbers.
+fn table(head: &[&str], right: &[usize]) -> Table {
+    let mut table = crate::text::table(head);
+    table.align_right(right);
+    table
+}
+
+/// The estimate as JSON.
+fn json(plan: &Plan, estimate: &Estimate, beside: &Beside) -> Value {
+    let average = &estimate.average;
+    let (day, month, million) = totals(plan, estimate);
+    json!({
+        "events": plan.events,
+        "deliveries": estimate.deliveries,
+        "delivery": {
+            "attempts": average.attempts,
+            "messages": average.messages,
+            "dead_letters": average.dead_letters,
+        },
+        "lines": estimate.lines.iter().map(line_json).collect::<Vec<_>>(),
+        "usd": { "day": day, "month": month, "million_events": million },
+        "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
+        "first_limit": tightest(&estimate.needs).map(|need| need.what),
+        "waiting_max": estimate.waiting_max,
+        "usd_of_a_million": {
+            "waiting_day": beside.waiting_day,
+            "dead_letters": beside.letters,
+            "replay": beside.replay,
+        },
+        "prices": PRICES_FROM,
     })
 }
 
-fn events(text: &str) -> Result<f64, String> {
-    let events = number(text)?;
-    let whole = events.fract() == 0.0 && events <= EVENTS_MAX;
-    if whole { Ok(events) } else { Err(format!("{text:?} is not a whole number up to 1e13")) }
+fn line_json(line: &Line) -> Value {
+    json!({
+        "service": line.price.service.name,
+        "what": line.what,
+        "quantity": line.quantity,
+        "unit": line.price.unit,
+        "unit_price": line.price.quoted(),
+        "usd": line.usd(),
+        "how": line.how,
+        "source": line.price.service.page,
+    })
 }
 
-fn dialect(name: String) -> Result<Dialect, String> {
-    let found = DIALECTS.into_iter().find(|dialect| dialect.as_str() == name);
-    found.ok_or_else(|| format!("there is no dialect {name}"))
+fn need_json(need: &Need) -> Value {
+    json!({
+        "what": need.what,
+        "amount": need.amount,
+        "limit": need.limit,
+        "set_by": need.set_by,
+        "share": need.share,
+        "how": need.how,
+    })
+}
+
+/// Dollars in cents; below ten dollars in hundredths of a cent.
+fn dollars(usd: f64) -> String {
+    let digits = if usd < 10.0 { 4 } else { 2 };
+    let text = format!("{usd:.digits$}");
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let whole: u64 = whole.parse().unwrap_or(u64::MAX);
+    format!("{}.{rest}", crate::text::grouped(whole))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number: f64 =
+        text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
+    let valid = Some(number).filter(|number| number.is_finite() && *number >= 0.0);
+    valid.ok_or_else(|| format!("{text:?} is not zero or more"))
+}
+
+fn concurrency(text: &str) -> Result<Shares, String> {
+    let allowed = || SHARES.iter().map(|row| row.all.to_string()).collect::<Vec<_>>().join(", ");
+    let shares = text.parse().ok().and_then(shares_of);
+    shares.ok_or_else(|| format!("{text:?} is none of {}", allowed()))
+}
+
+fn up_to_a_million(text: &str) -> Result<f64, String> {
+    let amount = number(text)?;
+    if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is more than a million")) }
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let probability = Some(number(text)?).filter(|probability| *probability <= 1.0);
+    probability.ok_or_else(|| format!("{text:?} is not between 0 and 1, such as 0.99"))
+}
+
+fn answer_ms(text: &str) -> Result<f64, String> {
+    let answer_ms = parse_ms(text).map_err(|error| error.to_string())?;
+    let possible_ms = Some(answer_ms).filter(|answer_ms| *answer_ms <= RESPONSE_TIMEOUT_MAX_MS);
+    let possible_ms = possible_ms.and_then(|answer_ms| u32::try_from(answer_ms).ok());
+    possible_ms.map(f64::from).ok_or_else(|| {
+        let minutes = RESPONSE_TIMEOUT_MAX_MS / MINUTE_MS;
+        format!("{text:?} is more than the {minutes} minutes that a response can take")
+    })
 }

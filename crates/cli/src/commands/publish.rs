@@ -1,4 +1,4 @@
-//! `lastmile publish`: publishes events from files to a queue or an HTTP ingress.
+//! `lastmile publish`: publishes events from files, or samples, to a queue or an HTTP ingress.
 //!
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
 //! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::publish_moment)), and nothing
@@ -34,6 +34,7 @@ use crate::files::usage_error;
 use crate::output::{note, out};
 use crate::publish_moment::{MomentArgs, PublishMoment};
 use crate::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
+use crate::sample_events::SampleArgs;
 use crate::stack::Stack;
 use crate::this_machine::is_here;
 use crate::{known_topic, progress, text};
@@ -64,11 +65,13 @@ pub(crate) struct Arguments {
     /// Publish to a topic that nobody has described: its events become dead letters
     #[arg(long)]
     allow_unknown: bool,
+    #[command(flatten)]
+    samples: SampleArgs,
     /// Files of events; - is standard input
-    #[arg(required_unless_present = "more_files", value_name = "FILE")]
+    #[arg(required_unless_present_any = ["more_files", "kind"], conflicts_with = "kind", value_name = "FILE")]
     files: Vec<String>,
     /// The same, as other commands take files
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind")]
     more_files: Vec<String>,
 }
 
@@ -91,20 +94,11 @@ impl FromStr for To {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut events = Vec::new();
-    let mut refused = 0_usize;
-    let moment = arguments.moment.read(Machine.now_ms())?;
-    for file in arguments.files.iter().chain(&arguments.more_files) {
-        for element in read(file, &moment)? {
-            match element {
-                Ok(event) => events.push(event),
-                Err(problem) => {
-                    refused += 1;
-                    note(text::line(&problem));
-                }
-            }
-        }
+    let now_ms = Machine.now_ms();
+    if arguments.samples.print_only(now_ms)? {
+        return Ok(ExitCode::SUCCESS);
     }
+    let (events, mut refused) = events(&arguments, now_ms)?;
     let target = target_of(arguments).await?;
     let bar = progress::bar(events.len() as u64, "events");
     // Results are matched with events by position, so the order has to stay.
@@ -127,6 +121,29 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The events to publish, and the number of elements that are none; each of these is reported.
+fn events(arguments: &Arguments, now_ms: u64) -> anyhow::Result<(Vec<Event>, usize)> {
+    let moment = arguments.moment.read(now_ms)?;
+    let mut all = Vec::new();
+    for file in arguments.files.iter().chain(&arguments.more_files) {
+        all.extend(elements(file, &text_of(file)?, &moment)?);
+    }
+    if let Some(text) = arguments.samples.text(now_ms)? {
+        all.extend(elements("--sample", &text, &moment)?);
+    }
+    let (mut events, mut refused) = (Vec::new(), 0);
+    for element in all {
+        match element {
+            Ok(event) => events.push(event),
+            Err(problem) => {
+                refused += 1;
+                note(text::line(&problem));
+            }
+        }
+    }
+    Ok((events, refused))
+}
+
 /// The text of a file of events, without a mark of byte order; - is standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
@@ -147,11 +164,14 @@ pub(crate) fn standard_input() -> anyhow::Result<String> {
         .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
 }
 
-/// The events of a file in order, with an error for each element that is not an event.
-fn read(file: &str, moment: &PublishMoment) -> anyhow::Result<Vec<Result<Event, String>>> {
-    let text = text_of(file)?;
+/// The events of a text in order, with an error for each element that is not an event.
+fn elements(
+    file: &str,
+    text: &str,
+    moment: &PublishMoment,
+) -> anyhow::Result<Vec<Result<Event, String>>> {
     let mut events = Vec::new();
-    for (line, document) in documents(&text) {
+    for (line, document) in documents(text) {
         events.extend(decode(&document, Input::Auto).into_iter().map(|element| {
             let event = match element {
                 Element::Event(event) => moment.of(event),

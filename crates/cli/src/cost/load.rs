@@ -1,312 +1,171 @@
-//! The work of a deployment in a day: records, invocations, requests, bytes.
+//! The work of a month: the average delivery, and what each queue gets.
 //!
-//! Separate because it combines a policy's averages with the queues; it knows no prices.
-//!
-//! Errs on the high side: each failed attempt sends its message in a request of its own, because
-//! responses arrive at different times. Hops of one invocation share a request.
+//! Separate because it combines the policy of a delivery with the queues; it knows no prices.
 
-use adapters::metrics::{Dimensions, Metric};
-use delivery::explain::Always;
+use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::subscription::Subscription;
-use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE, RESPONSE_MARGIN_MS};
+use delivery::subscription::profile::Dialect;
+use delivery::waits::{DELAY_MAX_MS, Jitter};
+use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
 
-use super::average::{AverageDelivery, as_f64};
-use super::measured;
-use super::plan::{Deployment, Plan, Traffic};
-use super::queue_load::{
-    EventSourceMapping, ProcessorTime, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any,
-    chunks,
+use super::queue::{DEAD_LETTER, DISPATCH, ProcessorTime, Queue, REQUEST_MS, Work};
+use super::template::{
+    BATCH_SIZE, BATCH_SIZE_WITH_WINDOW, DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_MEMORY_MB,
+    DISPATCH_MEMORY_MB,
 };
-use super::subscription_reads::SubscriptionReads;
-use super::table_use::{TableUse, Users};
-use crate::lints::DISPATCH_TIMEOUT_MS;
-use crate::numbers::rounded;
+use super::{DAY_S, MONTH_DAYS, Plan};
 
-/// The message attributes of an event: our own (about 380 bytes after an attempt, see the
-/// fixtures), the topic, their names.
-pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
-/// The largest payload of an invocation.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
-const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// `MemorySize` of the deadletter function.
-pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 128;
-/// `BatchSize` of the deadletter function.
-pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
+/// The attributes of a message: our own (about 380 bytes after an attempt, see the fixtures), the topic, their names.
+const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
+/// Half of the jitter that the policy allows: its average.
+pub(super) const HALF_JITTER: Jitter = Jitter(u32::MAX / 2 + 1);
 
-/// The work of a day.
+/// The average delivery under the native policy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Average {
+    pub(crate) attempts: f64,
+    /// The messages of its waits.
+    pub(crate) messages: f64,
+    /// The probability that it is dead-lettered.
+    pub(crate) dead_letters: f64,
+}
+
+impl Average {
+    /// Attempt `k` is made with probability `q^(k-1)`, where `q` is the probability that an attempt fails.
+    fn of(success: f64) -> Self {
+        let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
+        let life = explain_jittered(&subscription(), &endpoint, 0, HALF_JITTER);
+        let (mut reached, mut average) =
+            (1.0, Self { attempts: 0.0, messages: 0.0, dead_letters: 0.0 });
+        for attempt in &life.attempts {
+            average.attempts += reached;
+            average.messages += reached * messages(attempt.wait_ms);
+            reached *= 1.0 - success;
+        }
+        Self { dead_letters: reached, ..average }
+    }
+}
+
+/// The work of a month.
 #[derive(Debug)]
-pub(crate) struct Load {
-    /// Deliveries.
-    pub(crate) deliveries: f64,
-    /// Publishers' requests.
-    pub(crate) publishes: f64,
-    /// The events queue.
-    pub(crate) events: QueueLoad,
-    /// The retry queue.
-    pub(crate) retries: QueueLoad,
-    /// The dead-letter queue.
-    pub(crate) dead_letters: QueueLoad,
-    /// The parts that an event with too many subscriptions for one invocation is divided into.
-    pub(crate) parts: f64,
-    /// Requests that send them.
-    pub(crate) part_sends: f64,
-    /// Requests that send a retry after a failed attempt.
-    pub(crate) wait_sends: f64,
-    /// Further hops of a wait that share one request.
-    pub(crate) hops_together: f64,
-    /// Requests that send further hops.
-    pub(crate) hop_sends: f64,
-    /// Requests that send a dead letter.
-    pub(crate) dead_letter_sends: f64,
-    /// Blobs written.
-    pub(crate) blobs: f64,
-    /// Requests that move a delivery to the slow lane, and receive and delete it there.
-    pub(crate) slow_lane: f64,
-    /// Requests to the table.
-    pub(crate) table: TableUse,
-    /// Requests for the subscriptions.
-    pub(crate) subscriptions: SubscriptionReads,
+pub(super) struct Load {
+    pub(super) deliveries: f64,
+    pub(super) average: Average,
+    /// The messages that publishers send.
+    pub(super) messages: f64,
+    /// The parts that messages with too many deliveries for one invocation are divided into.
+    pub(super) parts: f64,
+    pub(super) events: Queue,
+    pub(super) waits: Queue,
+    pub(super) letters: Queue,
 }
 
 impl Load {
-    /// The work of this plan, given the average delivery.
-    pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &AverageDelivery) -> Self {
-        let Plan { traffic, deployment } = plan;
-        let deliveries = traffic.events * traffic.fan_out;
-        let messages = traffic.events / traffic.events_per_message;
-        let message_bytes = traffic.events_per_message * traffic.event_bytes;
-        let parts = messages * parts(traffic.fan_out * traffic.events_per_message);
-        // A delivery that waits has one event.
-        let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-        let published_bytes = message_bytes + MESSAGE_OVERHEAD_BYTES;
-        let mapping = |concurrency, pollers, window_s, bytes| EventSourceMapping {
-            batch_size: deployment.batch_size().min(fitting(bytes)),
-            window_s,
-            concurrency,
-            pollers,
+    pub(super) fn of(plan: &Plan) -> Self {
+        let average = Average::of(plan.success);
+        let (messages, deliveries) =
+            (plan.events / plan.events_per_message, plan.events * plan.fan_out);
+        let parts = messages * parts(plan.fan_out * plan.events_per_message);
+        let fails = 1.0 - plan.success;
+        let records = messages + parts;
+        let per_record = share(deliveries, records);
+        let divided = if parts > 0.0 { share(messages, records) } else { 0.0 };
+        let events = Work {
+            bytes: plan.events_per_message * plan.event_bytes + MESSAGE_OVERHEAD_BYTES,
+            attempts_per_record: per_record,
+            rounds_per_record: plan.events_per_message.min(per_record) / requests_at_once(),
+            sends: (per_record * fails + divided).min(1.0),
+            concurrency: plan.concurrency.events,
+            ..work(plan, records)
         };
-        let fresh = fresh(plan, subscription, average, parts);
-        let (window_s, at_once) = (deployment.batch_window_s, deployment.events_at_once());
-        let of_events = mapping(at_once, deployment.events_pollers, window_s, published_bytes);
-        let events = QueueLoad::of(&fresh, &of_events, published_bytes);
-        let retried = retried(plan, subscription, average, deliveries);
-        let of_retries = mapping_of_waits(deployment, bytes);
-        let retries = QueueLoad::of(&retried, &of_retries, bytes);
-        let dead_letters = deliveries * average.dead_letters;
-        let queue =
-            QueueLoad::of(&stored(dead_letters), &mapping_of_dead_letters(deployment), bytes);
-        let (hops, hops_together) = hops(deliveries, average, &retries);
-        let users = Users {
-            queues: [&events, &retries],
-            attempts: deliveries * average.attempts,
-            failure_ms: failure_ms(traffic, subscription),
-            rate_limited: traffic.rate_limited(subscription),
-            concurrency_limited: traffic.concurrency_limited(subscription),
+        let (waiting, retried) =
+            (deliveries * average.messages, deliveries * (average.attempts - 1.0));
+        let waits = Work {
+            attempts_per_record: share(retried, waiting),
+            // The next message of the same wait, or the first one of the next wait.
+            sends: share(waiting - retried + retried * fails, waiting),
+            ..work(plan, waiting)
         };
         Self {
             deliveries,
-            publishes: messages / traffic.publish_batch
-                * chunks(traffic.publish_batch * message_bytes),
+            average,
+            messages,
             parts,
-            part_sends: parts / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * part_bytes(traffic)),
-            wait_sends: deliveries * average.waits * chunks(bytes),
-            hops_together,
-            hop_sends: hops / hops_together * chunks(hops_together * bytes),
-            dead_letter_sends: dead_letters * chunks(bytes),
-            blobs: dead_letters
-                / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
-            slow_lane: deliveries * traffic.slow_share * (2.0 * chunks(bytes) + 1.0),
-            table: TableUse::of(plan, &users),
-            subscriptions: SubscriptionReads::of(deployment, users.queues),
-            events,
-            retries,
-            dead_letters: queue,
+            events: events.queue(),
+            waits: waits.queue(),
+            letters: letters(plan, deliveries * average.dead_letters).queue(),
         }
     }
 }
 
-/// The parts that an event for so many subscriptions is divided into, and their parts.
-fn parts(fan_out: f64) -> f64 {
-    let mut parts = (fan_out / as_f64(REQUESTS_IN_PLACE as u64)).ceil();
+/// Records of the retry queue with an attempt each, in a month.
+pub(super) fn work(plan: &Plan, records: f64) -> Work {
+    let has_window = plan.batch_window_s > 0;
+    Work {
+        records,
+        seconds: MONTH_DAYS * DAY_S,
+        bytes: message_bytes(plan),
+        attempts_per_record: 1.0,
+        rounds_per_record: 1.0 / requests_at_once(),
+        sends: 0.0,
+        answer_ms: plan.answer_ms,
+        processor: DISPATCH,
+        memory_mb: DISPATCH_MEMORY_MB,
+        batch_size: if has_window { BATCH_SIZE_WITH_WINDOW } else { BATCH_SIZE },
+        window_s: plan.batch_window_s,
+        concurrency: plan.concurrency.retry,
+    }
+}
+
+/// Records of the dead-letter queue in a month: a blob each, and those of an invocation are written at once.
+pub(super) fn letters(plan: &Plan, records: f64) -> Work {
+    let processor: ProcessorTime = DEAD_LETTER;
+    Work {
+        rounds_per_record: 1.0 / f64::from(DEAD_LETTER_BATCH_SIZE),
+        answer_ms: REQUEST_MS,
+        processor,
+        memory_mb: DEAD_LETTER_MEMORY_MB,
+        batch_size: DEAD_LETTER_BATCH_SIZE,
+        window_s: 0,
+        concurrency: plan.concurrency.dead_letter,
+        ..work(plan, records)
+    }
+}
+
+/// The size of a message with one event.
+pub(super) fn message_bytes(plan: &Plan) -> f64 {
+    plan.event_bytes + MESSAGE_OVERHEAD_BYTES
+}
+
+/// The parts that a message with so many deliveries is divided into, and their parts.
+fn parts(deliveries: f64) -> f64 {
+    let mut parts = (deliveries / REQUESTS_IN_PLACE as f64).ceil();
     let mut sum = 0.0;
     while parts > 1.0 {
         sum += parts;
-        parts = (parts / as_f64(PARTS_MAX as u64)).ceil();
+        parts = (parts / PARTS_MAX as f64).ceil();
     }
     sum
 }
 
-/// The size of a part: its own elements, for some subscriptions.
-fn part_bytes(traffic: &Traffic) -> f64 {
-    let events = as_f64(REQUESTS_IN_PLACE as u64) / traffic.fan_out.max(1.0);
-    events.clamp(1.0, traffic.events_per_message.max(1.0)) * traffic.event_bytes
-        + MESSAGE_OVERHEAD_BYTES
+/// The messages of a wait: each is delayed by 15 minutes at most.
+pub(super) fn messages(wait_ms: u64) -> f64 {
+    u32::try_from(wait_ms.div_ceil(DELAY_MAX_MS)).map_or(f64::MAX, f64::from)
 }
 
-/// The mapping of a queue of waits or of replays, for messages of this size.
-pub(super) fn mapping_of_waits(deployment: &Deployment, bytes: f64) -> EventSourceMapping {
-    EventSourceMapping {
-        batch_size: deployment.batch_size().min(fitting(bytes)),
-        window_s: deployment.batch_window_s,
-        concurrency: deployment.concurrency.retry,
-        pollers: None,
-    }
+/// A part of a whole; 0 of nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Messages of this size that fit into one invocation.
-pub(super) fn fitting(bytes: f64) -> u32 {
-    u32::try_from(rounded((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
+/// The most requests at once that an invocation makes to one destination.
+fn requests_at_once() -> f64 {
+    f64::from(subscription().destination.max_concurrency.most)
 }
 
-/// Further hops, and how many of them share one request: those of one invocation, at most ten.
-fn hops(deliveries: f64, average: &AverageDelivery, retries: &QueueLoad) -> (f64, f64) {
-    let hops = deliveries * (average.messages - average.waits);
-    let share = if retries.records > 0.0 { hops / retries.records } else { 0.0 };
-    let each = f64::from(retries.fill) * share;
-    let requests = any(share, retries.fill).max(each / REQUEST_ENTRIES);
-    (hops, if requests > 0.0 { each / requests } else { 1.0 })
+/// A subscription with the native policy.
+fn subscription() -> Subscription {
+    let name = "cost/cost/cost".parse().expect("three names");
+    let url = "https://example.com/".parse().expect("a URL");
+    Subscription::new(name, Dialect::Native, url)
 }
-
-/// What dispatch does with a record, and deadletter with one.
-pub(super) const DISPATCH: ProcessorTime = ProcessorTime {
-    invocation_us: measured::DISPATCH_INVOCATION_US,
-    record_us: measured::DISPATCH_RECORD_US,
-};
-const DEAD_LETTER: ProcessorTime = ProcessorTime {
-    invocation_us: measured::DEAD_LETTER_INVOCATION_US,
-    record_us: measured::DEAD_LETTER_RECORD_US,
-};
-
-/// The event source mapping of the deadletter function.
-pub(super) fn mapping_of_dead_letters(deployment: &Deployment) -> EventSourceMapping {
-    EventSourceMapping {
-        batch_size: DEAD_LETTER_BATCH_SIZE,
-        window_s: 0,
-        concurrency: deployment.concurrency.dead_letter,
-        pollers: None,
-    }
-}
-
-/// Records of the events queue: one attempt per delivery that does not wait first, and its retries in place.
-fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) -> QueueWork {
-    let traffic = &plan.traffic;
-    let messages = traffic.events / traffic.events_per_message;
-    let records = messages + parts;
-    let part = |of: f64| if records > 0.0 { of / records } else { 0.0 };
-    let per_record = part(traffic.events * traffic.fan_out);
-    let at_once = per_record * average.first_at_once();
-    let waits = per_record - at_once;
-    QueueWork {
-        records,
-        attempts_per_record: at_once,
-        events_per_record: traffic.events_per_message.min(per_record),
-        processor: DISPATCH,
-        memory_mb: plan.deployment.memory_mb,
-        fails: average.first_fails,
-        sends: (waits
-            + at_once * average.first_fails
-            + if parts > 0.0 { part(messages) } else { 0.0 })
-        .min(1.0),
-        in_place_ms: at_once
-            * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
-        answer_ms: traffic.answer_ms,
-        failure_ms: failure_ms(traffic, of),
-        max_concurrency: of.destination.max_concurrency.most,
-    }
-}
-
-/// Records of the retry queue: hops, and the attempts at their end.
-fn retried(
-    plan: &Plan,
-    of: &Subscription,
-    average: &AverageDelivery,
-    deliveries: f64,
-) -> QueueWork {
-    let traffic = &plan.traffic;
-    let records = deliveries * average.messages;
-    let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
-    let attempts = average.attempts_after_messages();
-    let first = average.first_at_once();
-    let fails = part(average.failures - first * average.first_fails, average.attempts - first);
-    QueueWork {
-        records,
-        attempts_per_record: part(attempts, average.messages),
-        events_per_record: 1.0,
-        processor: DISPATCH,
-        memory_mb: plan.deployment.memory_mb,
-        fails,
-        sends: part(average.messages - attempts + attempts * fails, average.messages),
-        // Deliveries that do not wait first make them in the invocations of the events queue.
-        in_place_ms: if average.messages > 0.0 {
-            average.starts_later
-                * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms)
-                / average.messages
-        } else {
-            0.0
-        },
-        answer_ms: traffic.answer_ms,
-        failure_ms: failure_ms(traffic, of),
-        max_concurrency: of.destination.max_concurrency.most,
-    }
-}
-
-/// Records of the dead-letter queue: one blob each, those of an invocation written concurrently.
-pub(super) fn stored(dead_letters: f64) -> QueueWork {
-    QueueWork {
-        records: dead_letters,
-        attempts_per_record: 1.0,
-        events_per_record: 1.0,
-        processor: DEAD_LETTER,
-        memory_mb: DEAD_LETTER_MEMORY_MB,
-        fails: 0.0,
-        sends: 0.0,
-        in_place_ms: 0.0,
-        answer_ms: REQUEST_MS,
-        failure_ms: REQUEST_MS,
-        max_concurrency: DEAD_LETTER_BATCH_SIZE,
-    }
-}
-
-/// How long a failed attempt takes: without a response, the response timeout, cut to what the
-/// function's timeout allows.
-pub(super) fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
-    match traffic.failure {
-        Always::Timeout => {
-            as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - RESPONSE_MARGIN_MS))
-        }
-        Always::Status(_)
-        | Always::Refused
-        | Always::Reset
-        | Always::Dns
-        | Always::Tls
-        | Always::Blocked
-        | Always::Aborted => traffic.answer_ms,
-    }
-}
-
-impl Deployment {
-    /// Custom metrics of this traffic: each metric once per value of each of its dimension sets. Those of
-    /// unhealthy destinations and of what is set aside are written in few hours, and each is billed for these.
-    pub(crate) fn metrics(&self) -> f64 {
-        let values = |of: &Dimensions| match of {
-            Dimensions::None => 1.0,
-            Dimensions::Topic => self.topics,
-            Dimensions::Outcome => OUTCOMES,
-            Dimensions::Reason => REASONS,
-            Dimensions::Subscription => self.subscriptions,
-        };
-        let splits = self.metrics_per;
-        let sets = |of: Metric| {
-            let subscription = of.is_per_subscription().then_some(&Dimensions::Subscription);
-            let sets = of.dimensions().iter().chain(subscription);
-            sets.filter(|of| splits.has(**of)).map(values).sum::<f64>()
-        };
-        let is_rare = |of: &Metric| of.is_exceptional() || *of == Metric::SetAsideCount;
-        Metric::ALL.into_iter().filter(|of| !is_rare(of)).map(sets).sum()
-    }
-}
-
-/// Different outcomes in a month. Assumed.
-const OUTCOMES: f64 = 5.0;
-/// Different dead-letter reasons in a month. Assumed.
-const REASONS: f64 = 2.0;

@@ -16,7 +16,7 @@ use delivery::subscription::profile::Dialect;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::estimate::HALF_JITTER;
+use super::load::HALF_JITTER;
 use super::measured;
 
 const BENCH: &str = include_str!("../../../../BENCH.md");

@@ -69,7 +69,7 @@ const EXAMPLES: &[Examples] = &[
         "docs/subscribe.md",
         &[
             "lastmile explain subscriptions.yaml --outcome 503",
-            "lastmile explain subscriptions/ shop/orders/billing --output svg > retries.svg",
+            "lastmile explain subscriptions/ shop/orders/billing --origins",
             "lastmile explain shop/orders/billing --stack orders-prod",
             "lastmile explain subscriptions.yaml --event event.json",
         ],
@@ -141,21 +141,14 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "validate",
-        "docs/consent.md",
-        &[
-            "lastmile validate -f subscriptions.yaml",
-            "lastmile validate --stack orders-prod --subscription shop/orders/billing",
-            "lastmile validate -f subscriptions.yaml --listen 127.0.0.1:8088 --wait 10m",
-        ],
-    ),
-    of_command(
         "try",
         "docs/subscribe.md",
         &[
             "lastmile try -f subscriptions.yaml shop/orders/billing",
             "lastmile try -f subscriptions.yaml shop/orders/billing --event order.json \\\n      --env BILLING_TOKEN",
             "lastmile try -f subscriptions.yaml shop/orders/billing --print",
+            "lastmile try --consent --stack orders-prod shop/orders/billing",
+            "lastmile try --consent -f subscriptions.yaml --listen 127.0.0.1:8088",
         ],
     ),
     of_command(
@@ -183,6 +176,8 @@ const EXAMPLES: &[Examples] = &[
             "lastmile deadletters list",
             "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
             "lastmile deadletters list --container s3://dead-letters --output ndjson",
+            "lastmile deadletters list --topic shop/orders --follow --every 10s",
+            "lastmile deadletters list --stack orders-prod --full > letters.ndjson",
         ],
     ),
     of_command(
@@ -194,19 +189,12 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "deadletters stats",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters stats --stack orders-prod --since 7d",
-            "lastmile deadletters stats --topic shop/orders --output json",
-        ],
-    ),
-    of_command(
         "deadletters why",
         "docs/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters why --destination 'https://billing.example.com/*'",
+            "lastmile deadletters why --topic shop/orders --by subscription,hour",
         ],
     ),
     of_command(
@@ -250,28 +238,12 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
-        "deadletters export",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters export --stack orders-prod > letters.ndjson",
-            "lastmile deadletters export --reason TimeToLiveExceeded --since 7d",
-        ],
-    ),
-    of_command(
         "deadletters purge",
         "docs/replay.md",
         &[
             "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
             "lastmile deadletters purge --subscription shop/orders/billing --yes",
             "lastmile deadletters purge --all",
-        ],
-    ),
-    of_command(
-        "deadletters tail",
-        "docs/replay.md",
-        &[
-            "lastmile deadletters tail --stack orders-prod",
-            "lastmile deadletters tail --topic shop/orders --every 10s",
         ],
     ),
     of_command(
@@ -327,14 +299,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile destinations enable shop/orders/billing --stack orders-prod",
             "lastmile destinations enable https://billing.example.com/events",
-        ],
-    ),
-    of_command(
-        "destinations probe",
-        "docs/destinations.md",
-        &[
-            "lastmile destinations probe shop/orders/billing --stack orders-prod",
-            "lastmile destinations probe https://billing.example.com/events",
+            "lastmile destinations enable shop/orders/billing --once",
         ],
     ),
     of_command(
@@ -343,7 +308,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile cost --events 1e6",
             "lastmile cost --events 1e9 --per month --success 0.99 --fan-out 3",
-            "lastmile cost --events 1e6 -f subscriptions.yaml --down 6h --output json",
+            "lastmile cost --events 300 --per second --answer 1s --output json",
         ],
     ),
     of_command(
@@ -353,15 +318,8 @@ const EXAMPLES: &[Examples] = &[
             "lastmile publish --topic shop/orders -f order.json",
             "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
             "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
-        ],
-    ),
-    of_command(
-        "sample",
-        "docs/publishing.md",
-        &[
-            "lastmile sample cloudevents",
-            "lastmile sample eventgrid --type Order.Created --count 3",
-            "lastmile sample json --count 10 > events.json",
+            "lastmile publish --topic shop/orders --sample cloudevents --count 3",
+            "lastmile publish --sample json --count 10 --dry-run > events.json",
         ],
     ),
     of_command(

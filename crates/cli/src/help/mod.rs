@@ -21,7 +21,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
         &["to", "stack", "container", "config", "queue_url", "ingress", "to_url", "to_topic"],
     ),
     ("Job", &["rate", "name", "resume", "skip_uncertain", "again"]),
-    ("Output", &["output", "objects", "limit", "raw"]),
+    ("Output", &["output", "objects", "limit", "raw", "follow", "every", "full"]),
     ("Confirmation", &["yes", "dry_run", "all_letters", "allow_empty", "allow_unknown"]),
 ];
 

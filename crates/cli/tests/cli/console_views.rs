@@ -77,7 +77,7 @@ async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_
     let command = page.split("id=\"curl\"").nth(1).and_then(|rest| rest.split("</pre>").next());
     let command = command.expect("a command");
     assert!(command.contains(" https://billing.example.com/events"), "{command}");
-    assert!(command.contains(r"--header 'X-Tenant: it'\''s acme'"), "{command}");
+    assert!(command.contains(r"--header 'x-tenant: it'\''s acme'"), "{command}");
     assert!(!command.contains("s3cret") && page.contains("Left out: Authorization."), "{page}");
 }
 

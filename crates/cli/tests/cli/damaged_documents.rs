@@ -72,7 +72,7 @@ fn no_member_of_a_document_begins_a_line() {
         &["show", &id][..],
         &["list", "--state", "all"],
         &["why", "--state", "all"],
-        &["stats", "--state", "all"],
+        &["why", "--by", "reason,destination", "--state", "all"],
         &["jobs"],
         &["jobs", "job"],
         &["replay", "--resume", "job", "--dry-run"],
@@ -88,9 +88,13 @@ async fn an_attempt_that_would_end_after_all_dates_is_shown_by_commands_and_the_
     let longest = format!("\"durationms\":{}", u64::MAX);
     container.write(&[(key, blob.replace("\"durationms\":34", &longest)), LETTERS[1].blob()]);
     let id = LETTERS[0].id();
-    for verb in
-        [&["list"][..], &["show", &id], &["stats"], &["why"], &["list", "--since", "2026-11-19"]]
-    {
+    for verb in [
+        &["list"][..],
+        &["show", &id],
+        &["why", "--by", "hour"],
+        &["why"],
+        &["list", "--since", "2026-11-19"],
+    ] {
         let output = container.run(verb);
         let said = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {}", text(&output.stderr));
@@ -117,7 +121,7 @@ fn a_ledger_that_cannot_be_read_is_left_out_and_named_once() {
     let id = LETTERS[0].id();
     let of_all = ["--state", "all", "--output", "ndjson"];
     let list = [&["list"][..], &of_all].concat();
-    for verb in [&list[..], &["show", &id], &["jobs"], &["export", "--state", "all"]] {
+    for verb in [&list[..], &["show", &id], &["jobs"], &["list", "--full", "--state", "all"]] {
         let output = container.run(verb);
         let (said, noted) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {noted}");

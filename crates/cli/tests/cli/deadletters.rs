@@ -78,24 +78,25 @@ fn show_finds_a_dead_letter_by_id_key_or_event() {
 }
 
 #[test]
-fn why_and_stats_sum_up_what_happened() {
+fn why_sums_up_what_happened() {
     let container = samples();
     insta::assert_snapshot!(stdout(&container.run(&["why", "--until", "2026-11-21"])));
-    insta::assert_snapshot!(stdout(&container.run(&["stats"])));
+    let by_all = "reason,subscription,destination,hour";
+    insta::assert_snapshot!(stdout(&container.run(&["why", "--by", by_all])));
     let causes: Value =
         serde_json::from_slice(&container.run(&["why", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&causes[0]["count"], &causes[0]["title"]), (&3.into(), &"503 overloaded".into()));
-    let stats: Value =
-        serde_json::from_slice(&container.run(&["stats", "--output", "json"]).stdout)
-            .expect("JSON");
-    assert_eq!(stats["hours"]["2026-11-20T09:00:00.0000000Z"], 2);
+    let by_hour = container.run(&["why", "--by", "hour", "--output", "json"]);
+    let by_hour: Value = serde_json::from_slice(&by_hour.stdout).expect("JSON");
+    assert_eq!(by_hour["hours"]["2026-11-20T09:00:00.0000000Z"], 2);
+    assert_eq!((&by_hour["letters"], by_hour.get("reasons")), (&5.into(), None));
 }
 
 #[test]
-fn every_event_is_exported_whole_and_only_matches_are_purged() {
+fn every_event_is_listed_whole_and_only_matches_are_purged() {
     let container = samples();
-    let exported = lines(&container.run(&["export", "--id", "order-1"]));
-    assert_eq!(exported[0]["event"]["data"]["n"], 1);
+    let full = lines(&container.run(&["list", "--full", "--id", "order-1"]));
+    assert_eq!(full[0]["event"]["data"]["n"], 1);
     let counted = stdout(&container.run(&[
         "purge",
         "--subscription",
@@ -133,6 +134,9 @@ fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_value
         (&["jobs", "a/b"], "is not a valid job name"),
         (&["list", "--since", "yesterday"], "2h, 7d or PT1H"),
         (&["list", "--container", "nowhere"], "lastmile demo"),
+        (&["list", "--every", "1s"], "--follow"),
+        (&["list", "--follow", "--output", "json"], "cannot be used with"),
+        (&["list", "--full", "--limit", "1"], "cannot be used with"),
         (&["replay"], "confirm with --yes"),
         (&["purge"], "--all"),
         (&["purge", "--all"], "confirm with --yes"),
@@ -194,7 +198,13 @@ async fn s3_gives_the_same_as_a_folder() {
         .map(|(key, text)| (format!("some/prefix/{key}"), text))
         .collect();
     sample_letters::write(&data.path().join("dead-letters"), &blobs);
-    for arguments in [&["list"][..], &["stats"], &["why"], &["export"], &["replay", "--dry-run"]] {
+    for arguments in [
+        &["list"][..],
+        &["why", "--by", "reason"],
+        &["why"],
+        &["list", "--full"],
+        &["replay", "--dry-run"],
+    ] {
         // The commands that `why` prints name the container.
         let own = "--container s3://dead-letters/some/prefix";
         let expected = text(&folder.run(arguments).stdout);

@@ -11,7 +11,7 @@ const COMMANDS: [&[&str]; 24] = [
     &["list", "--limit", "2"],
     &["list", "--limit", "0", "--output", "ndjson"],
     &["list", "--output", "json"],
-    &["stats"],
+    &["why", "--by", "reason,subscription,destination,hour"],
     &["why", "--output", "json"],
     &["replay", "--dry-run"],
     &["replay", "--dry-run", "order-4"],
@@ -19,8 +19,8 @@ const COMMANDS: [&[&str]; 24] = [
     &["show", "order-4"],
     &["list", "--namespace", "shop"],
     &["list", "--topic", "shop/orders"],
-    &["stats", "--subscription", "mail"],
-    &["stats", "--since", "2026-11-20"],
+    &["why", "--by", "hour", "--subscription", "mail"],
+    &["why", "--by", "reason", "--since", "2026-11-20"],
     &["why", "--until", "2026-11-20"],
     &["list", "--search", "PLEASE wait"],
     &["list", "--search", "mail.example"],
@@ -105,7 +105,7 @@ async fn only_new_blobs_are_read_and_a_purge_removes_its_own_from_the_cache() {
 
     let new = Sample { number: 9, ..LETTERS[0] };
     sample_letters::write(&data.path().join("dead-letters"), &[new.blob()]);
-    let (_, third) = said(&container, &["stats"], false);
+    let (_, third) = said(&container, &["why", "--by", "reason"], false);
     assert_eq!(third, second + 1);
 
     let purged = said(&container, &["purge", "--id", "order-9", "--yes"], false).0;

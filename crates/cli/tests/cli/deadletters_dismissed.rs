@@ -27,9 +27,9 @@ fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_ba
     let shown = text(&container.run(&["show", &id]).stdout);
     assert!(shown.contains("dismissed") && shown.contains("a test order"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    for verb in ["stats", "why"] {
+    for by in [&["--by", "reason"][..], &[]] {
         let sum = |more: &[&str]| {
-            let done = container.run(&[&[verb, "--output", "json"], more].concat());
+            let done = container.run(&[&["why", "--output", "json"], by, more].concat());
             let json: Value = serde_json::from_slice(&done.stdout).expect("JSON");
             match json.as_array() {
                 Some(causes) => {
@@ -38,7 +38,7 @@ fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_ba
                 None => json["letters"].as_u64().expect("a number"),
             }
         };
-        assert_eq!((sum(&[]), sum(&["--state", "open,dismissed"])), (4, 5), "{verb}");
+        assert_eq!((sum(&[]), sum(&["--state", "open,dismissed"])), (4, 5), "{by:?}");
     }
     let replay = text(&container.run(&["replay", "--dry-run"]).stdout);
     assert!(replay.starts_with("4 dead letters to send again"), "{replay}");

@@ -123,9 +123,9 @@ fn since_and_until_are_exact_to_the_millisecond_in_every_verb() {
         ("2026-11-20T11:03+01:00", "2026-11-20T10:04Z", 1),
     ] {
         let range = ["--since", since, "--until", until];
-        let exported = container.run(&[&["export"][..], &range].concat());
-        assert_eq!(lines(&exported).len(), found, "{since} {until}");
-        for verb in [&["why"][..], &["stats"], &["purge", "--dry-run"], &["list"]] {
+        let full = container.run(&[&["list", "--full"][..], &range].concat());
+        assert_eq!(lines(&full).len(), found, "{since} {until}");
+        for verb in [&["why"][..], &["why", "--by", "hour"], &["purge", "--dry-run"], &["list"]] {
             let output = container.run(&[verb, &range].concat());
             assert_eq!(output.status.code(), Some(i32::from(found == 0)), "{verb:?} {since}");
         }

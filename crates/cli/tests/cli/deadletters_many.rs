@@ -242,11 +242,11 @@ async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
 async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_what_it_named() {
     let container = TestContainer::folder();
     write(&container.path(), MANY, 24 * 28);
-    let stats = container.run(&["stats", "--output", "json"]);
-    let counted: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+    let sums = container.run(&["why", "--by", "hour", "--output", "json"]);
+    let counted: Value = serde_json::from_slice(&sums.stdout).expect("JSON");
     assert_eq!(counted["letters"], MANY);
-    println!("stats: {}", text(&stats.stderr).trim());
-    assert!(text(&stats.stderr).starts_with("20,000 blobs to read\n"));
+    println!("sums: {}", text(&sums.stderr).trim());
+    assert!(text(&sums.stderr).starts_with("20,000 blobs to read\n"));
 
     let data = tempfile::tempdir().expect("a folder can be made");
     let aws =

@@ -514,9 +514,13 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
-    for verb in
-        [&["list"][..], &["why"], &["show", "order-1"], &["stats"], &["replay", "--dry-run"]]
-    {
+    for verb in [
+        &["list"][..],
+        &["why"],
+        &["show", "order-1"],
+        &["why", "--by", "subscription"],
+        &["replay", "--dry-run"],
+    ] {
         let said = deadletters(verb);
         assert!(said.contains("shop/orders/gone") || said.contains("/gone "), "{verb:?}: {said}");
     }
@@ -551,24 +555,30 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
 }
 
 #[test]
-fn tail_shows_what_is_stored_while_it_runs() {
+fn a_list_that_follows_shows_what_matches_and_is_stored_while_it_runs() {
     let container = TestContainer::folder();
     container.write(&[LETTERS[0].blob()]);
-    let mut command = container.command(&["tail", "--every", "PT0.1S"]);
-    let mut tail =
+    let arguments = ["list", "--follow", "--every", "PT0.1S", "--subscription", "billing"];
+    let mut command = container.command(&arguments);
+    let mut list =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-    let mut said = BufReader::new(tail.stderr.take().expect("it is piped")).lines();
+    let mut said = BufReader::new(list.stderr.take().expect("it is piped")).lines();
     assert!(said.next().expect("a line").expect("text").contains("until Ctrl-C"));
     // Stored now, under this hour.
     let now = delivery::time::moment::rfc3339(Machine.now_ms());
     let text = LETTERS[3].blob().1.replace("2026-11-20T10:03:07.0000000Z", &now);
     let hour = delivery::time::moment::hour_folder(Machine.now_ms());
-    container.write(&[(format!("shop/orders/billing/{hour}/{}.json", LETTERS[3].id()), text)]);
-    let shown = BufReader::new(tail.stdout.take().expect("it is piped")).lines().take(2);
+    let at = |subscription: &str, number: usize| {
+        format!("shop/orders/{subscription}/{hour}/{}.json", LETTERS[number].id())
+    };
+    let other = text.replace(&LETTERS[3].id(), &LETTERS[2].id()).replace("/billing", "/mail");
+    container.write(&[(at("mail", 2), other.replace("order-4", "order-of-mail"))]);
+    container.write(&[(at("billing", 3), text)]);
+    let shown = BufReader::new(list.stdout.take().expect("it is piped")).lines().take(2);
     let shown: Vec<String> = shown.map(|line| line.expect("text")).collect();
     assert!(shown[0].contains("event order-1") && shown[1].contains("event order-4"), "{shown:?}");
-    tail.kill().expect("it runs");
-    tail.wait().expect("it ends");
+    list.kill().expect("it runs");
+    list.wait().expect("it ends");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -129,11 +129,11 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     assert!(shown.contains(&format!("{old} by the job first")), "{shown}");
 
     // Each event once, as its newest dead letter.
-    let stats = results.json(&["stats"]).await;
-    assert_eq!(stats["letters"], 30, "{stats}");
+    let sums = results.json(&["why", "--by", "reason"]).await;
+    assert_eq!(sums["letters"], 30, "{sums}");
     for (state, count) in [("dead-again", 30), ("delivered", 90), ("all", 150)] {
-        let stats = results.json(&["stats", "--state", state]).await;
-        assert_eq!(stats["letters"], count, "{state}: {stats}");
+        let sums = results.json(&["why", "--by", "reason", "--state", state]).await;
+        assert_eq!(sums["letters"], count, "{state}: {sums}");
     }
     let count = results.run(&["replay", "--dry-run"]).await;
     assert!(text(&count.stdout).starts_with("30 dead letters to send again"), "{count:?}");

@@ -1,4 +1,4 @@
-//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations`, `cost` and `validate`.
+//! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations` and `try --consent`.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 
@@ -62,7 +62,8 @@ fn an_unusable_entry_or_topic_is_named_and_the_others_are_used() {
     ] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
-    let (printed, code) = run(folder.path(), &["explain", "shop/orders/a", "--to", &to]);
+    let (printed, code) =
+        run(folder.path(), &["explain", "shop/orders/a", "--to", &to, "--origins"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("applied by \"a\""), "{printed}");
     assert!(printed.contains("shop/orders/bad:1:1: error: "), "{printed}");
@@ -156,7 +157,7 @@ fn a_subscription_of_a_deployment_is_explained_from_its_topic() {
     let folder = tempfile::tempdir().expect("a folder");
     apply(folder.path(), "team", &[subscription("a", ""), subscription("b", "")]);
     let to = uri(folder.path());
-    let explain = |name: &str| run(folder.path(), &["explain", name, "--to", &to]);
+    let explain = |name: &str| run(folder.path(), &["explain", name, "--to", &to, "--origins"]);
     let (printed, code) = explain("shop/orders/b");
     assert_eq!(code, Some(0), "{printed}");
     let origin = "applied by \"team\"";
@@ -176,10 +177,6 @@ fn a_subscription_of_a_deployment_is_explained_from_its_topic() {
         assert_eq!(code, Some(2), "{printed}");
         assert!(printed.contains(problem), "{printed}");
     }
-    let cost = ["cost", "--events", "1e6", "--to", &to, "--subscription", "shop/orders/b"];
-    let (printed, code) = run(folder.path(), &cost);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("policy: native"), "{printed}");
     let (printed, code) = run(folder.path(), &["explain", "shop/orders/b"]);
     assert_eq!(code, Some(2), "{printed}");
     assert!(printed.contains("--to or --stack is required"), "{printed}");
@@ -206,9 +203,10 @@ fn endpoints_of_a_deployment_are_validated() {
     let nowhere =
         subscription("a", consent).replace("a.example.com/in?code=secret", "127.0.0.1:1/");
     apply(folder.path(), "team", &[nowhere, subscription("b", "")]);
-    for names in [&[][..], &["--subscription", "shop/orders/a"]] {
+    for names in [&[][..], &["shop/orders/a"]] {
         let to = uri(folder.path());
-        let (printed, code) = run(folder.path(), &[&["validate", "--to", &to], names].concat());
+        let (printed, code) =
+            run(folder.path(), &[&["try", "--consent", "--to", &to], names].concat());
         assert_eq!(code, Some(1), "{printed}");
         assert!(
             printed.contains("shop/orders/a") && printed.contains("0 of 1 have consented"),
@@ -224,13 +222,13 @@ fn a_secret_that_the_policy_of_a_deployment_forbids_is_not_sent_for_a_validation
     let signed = subscription("a", more).replace("a.example.com/in?code=secret", "127.0.0.1:1/");
     apply(folder.path(), "team", &[signed]);
     let to = uri(folder.path());
-    let validate = || run(folder.path(), &["validate", "--to", &to, "--env", "HOME"]);
-    let (printed, _) = validate();
+    let ask = || run(folder.path(), &["try", "--consent", "--to", &to, "--env", "HOME"]);
+    let (printed, _) = ask();
     assert!(!printed.contains("may not be sent"), "{printed}");
     // Who may write topics need not be who writes the policy.
     let policy = r#"{"v":1,"secretPolicies":{"p":{"secrets":[{"name":"env:HOME","hosts":["b.example.com"]}]}}}"#;
     std::fs::write(object(folder.path(), "_settings.json"), policy).expect("a file");
-    let (printed, code) = validate();
+    let (printed, code) = ask();
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("\"env:HOME\" may not be sent to \"127.0.0.1\""), "{printed}");
 }

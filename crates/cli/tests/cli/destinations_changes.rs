@@ -1,4 +1,4 @@
-//! `lastmile destinations disable`, `enable` and `probe`: the item is changed and the change is told, and
+//! `lastmile destinations disable` and `enable`: the item is changed and the change is told, and
 //! nothing is lost that functions write at the same moment.
 
 use std::process::Command;
@@ -34,8 +34,8 @@ async fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
                    apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t, namespace: n}\n\
                    spec: {broker: b, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}}}\n";
     deploy(folder.path(), forward);
-    for verb in ["disable", "probe"] {
-        let printed = destinations(folder.path(), &[verb, "n/b/t"]);
+    for verb in [&["disable"][..], &["enable", "--once"]] {
+        let printed = destinations(folder.path(), &[verb, &["n/b/t"]].concat());
         assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);
         let says = "n/b/t goes on to the topic n/c without a request, so there is nothing to stop or to try";
         assert!(printed.beside.contains(says), "{}", printed.beside);
@@ -136,10 +136,10 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn probe_ends_the_wait_of_a_failing_destination() {
+async fn enable_once_ends_the_wait_of_a_failing_destination() {
     let (folder, known) = folder().await;
     known.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
-    let printed = destinations(folder.path(), &["probe", "shop/orders/billing"]);
+    let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/billing"]);
     assert!(printed.out.contains("the next delivery that is due probes it;"), "{}", printed.beside);
     assert!(printed.code == Some(0) && printed.out.ends_with(KNOWN), "{}", printed.out);
     let state = known.state(BILLING).await.expect("it is there");
@@ -148,24 +148,24 @@ async fn probe_ends_the_wait_of_a_failing_destination() {
     let told = known.news().await;
     let told = told.health().find(|(_, health)| health.destination == key(BILLING));
     assert_eq!(told.and_then(|(_, health)| health.failing), state.failing);
-    let printed = destinations(folder.path(), &["probe", "shop/orders/billing"]);
+    let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/billing"]);
     assert!(printed.out.contains("probes it anyway") && !printed.out.contains(KNOWN));
     assert_eq!(known.state(BILLING).await, Some(state));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn probe_says_where_there_is_nothing_to_probe() {
+async fn enable_once_says_where_there_is_nothing_to_probe() {
     let (folder, known) = folder().await;
     known.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
-    let printed = destinations(folder.path(), &["probe", "shop/orders/mail"]);
+    let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/mail"]);
     assert!(printed.code == Some(0) && printed.out.contains("it is slow but not failing"));
-    let printed = destinations(folder.path(), &["probe", SEARCH]);
+    let printed = destinations(folder.path(), &["enable", "--once", SEARCH]);
     assert!(printed.code == Some(0) && printed.out.contains("it is not failing"));
     assert_eq!(known.state(SEARCH).await, None, "nothing is written");
     known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
-    let printed = destinations(folder.path(), &["probe", "shop/orders/crm"]);
+    let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/crm"]);
     let expected = "lastmile: https://crm.example.com/hooks is disabled, so nothing probes it; `lastmile destinations \
-                    enable` ends that\n";
+                    enable` without --once ends that\n";
     assert_eq!((printed.beside.as_str(), printed.code), (expected, Some(1)));
 }
 

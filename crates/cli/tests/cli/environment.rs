@@ -31,19 +31,19 @@ fn with_secrets(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn validate(folder: &Path, options: &[&str]) -> (String, Option<i32>) {
-    let arguments = [&["validate", "-f", "subscriptions.yaml"], options].concat();
+fn ask_for_consent(folder: &Path, options: &[&str]) -> (String, Option<i32>) {
+    let arguments = [&["try", "--consent", "-f", "subscriptions.yaml"], options].concat();
     printed(&with_secrets(folder, &arguments).output().expect("the program runs"))
 }
 
 #[test]
-fn validate_without_permission_sends_nothing_and_says_who_would_receive_what() {
+fn a_handshake_without_permission_sends_nothing_and_says_who_would_receive_what() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (url, received) = receiver(SILENT);
     write(folder.path(), &url);
     let host = url.trim_start_matches("http://").trim_end_matches('/');
     for options in [&[][..], &["--env", "PRIVATE_TOKEN"], &["--env", "OTHER"]] {
-        let (printed, code) = validate(folder.path(), options);
+        let (printed, code) = ask_for_consent(folder.path(), options);
         assert_eq!(code, Some(2), "{options:?}: {printed}");
         assert!(printed.contains(&format!("SIGNING_KEY to {host}")), "{printed}");
         assert!(printed.contains("--env SIGNING_KEY"), "{printed}");
@@ -53,7 +53,7 @@ fn validate_without_permission_sends_nothing_and_says_who_would_receive_what() {
     }
     assert!(received.try_recv().is_err(), "nothing was sent");
     let (printed, code) =
-        validate(folder.path(), &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]);
+        ask_for_consent(folder.path(), &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]);
     assert_eq!(code, Some(1), "{printed}");
     assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)));
 }
@@ -71,14 +71,15 @@ fn stored_secrets_are_not_asked_about_as_the_help_says() {
     let text = std::fs::read_to_string(&path).expect("a file");
     let stored = text.replace("    signing: {secrets: ['env:SIGNING_KEY']}\n", "");
     save(&path, &stored.replace("env:PRIVATE_TOKEN", "secretsmanager:foo"));
-    let mut command = with_secrets(folder.path(), &["validate", "-f", "subscriptions.yaml"]);
+    let mut command =
+        with_secrets(folder.path(), &["try", "--consent", "-f", "subscriptions.yaml"]);
     let port = extension.trim_end_matches('/').rsplit(':').next().expect("a port");
     command.env("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT", port).env("AWS_SESSION_TOKEN", "session");
     let (said, code) = printed(&command.output().expect("the program runs"));
     assert_eq!(code, Some(1), "{said}");
     assert!(asked.try_recv().is_ok_and(|request| request.contains("session")), "{said}");
     assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)), "{said}");
-    for verb in ["validate", "try", "dev"] {
+    for verb in ["try", "dev"] {
         let (help, _) = run(folder.path(), &[verb, "--help"]);
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         let said = "Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about";
@@ -87,13 +88,14 @@ fn stored_secrets_are_not_asked_about_as_the_help_says() {
 }
 
 #[test]
-fn validate_asks_on_a_terminal_and_only_a_yes_sends() {
+fn a_handshake_asks_on_a_terminal_and_only_a_yes_sends() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (url, received) = receiver(SILENT);
     write(folder.path(), &url);
     for (answer, is_sent) in [("", false), ("n", false), ("y", true)] {
         // `script` of util-linux runs a command in a terminal.
-        let command = format!("{} validate -f subscriptions.yaml", env!("CARGO_BIN_EXE_lastmile"));
+        let command =
+            format!("{} try --consent -f subscriptions.yaml", env!("CARGO_BIN_EXE_lastmile"));
         let mut script = Command::new("script");
         script.args(["-qec", &command, "/dev/null"]).current_dir(folder.path());
         script
@@ -157,10 +159,10 @@ fn try_names_the_variable_that_is_not_set_and_sends_nothing() {
 }
 
 #[test]
-fn validate_warns_of_a_variable_that_is_not_set() {
+fn a_handshake_warns_of_a_variable_that_is_not_set() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     write(folder.path(), "http://127.0.0.1:1/");
-    let arguments = ["validate", "-f", "subscriptions.yaml", "--env", "PRIVATE_TOKEN"];
+    let arguments = ["try", "--consent", "-f", "subscriptions.yaml", "--env", "PRIVATE_TOKEN"];
     let mut command =
         with_secrets(folder.path(), &[&arguments[..], &["--env", "SIGNING_KEY"]].concat());
     let output = command.env_remove("PRIVATE_TOKEN").output().expect("the program runs");

@@ -277,7 +277,7 @@ fn what_cannot_be_explained_is_a_usage_error() {
             &["--event", "event.json", "--topic", "shop/none"][..],
             "there is no topic shop/none; there are\n  shop/lost",
         ),
-        (&["--event", "event.json", "--output", "svg"], "--event has no picture"),
+        (&["--event", "event.json", "--origins"], "--origins"),
         (&["--event", "none.json"], "none.json cannot be read"),
         (&["--event", "-"], "- contains no event"),
         (&["--topic", "shop/orders"], "--event <FILE>"),

@@ -42,8 +42,7 @@ fn every_command_that_reads_subscriptions_reads_utf_16_and_names_the_line_of_wha
         "explain FILE",
         "explain -f FILE",
         "convert FILE",
-        "validate -f FILE",
-        "cost --events 1 -f FILE",
+        "try --consent -f FILE",
         "try shop/orders/a --print -f FILE",
         apply.as_str(),
     ] {

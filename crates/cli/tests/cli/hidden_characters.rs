@@ -103,12 +103,11 @@ fn in_what_reads_subscription_files() {
     names_in_one_line(path);
 
     run(path, &["explain", "-f", file]);
-    run(path, &["explain", "-f", file, "--output", "svg"]);
+    run(path, &["explain", "-f", file, "--origins"]);
     assert!(keeps(&run(path, &["explain", "-f", file, "--output", "json"])));
     run(path, &["explain", "-f", file, "--subscription", "n/t/none"]);
-    run(path, &["cost", "-f", file, "--events", "1"]);
-    run(path, &["validate", "-f", file]);
-    run(path, &["validate", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
+    run(path, &["try", "--consent", "-f", file]);
+    run(path, &["try", "--consent", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
 
     let target = format!("file://{}/t{BIDI}/", path.display());
     let applied = run(path, &["apply", "-f", file, "--to", &target, "--yes"]);
@@ -220,12 +219,12 @@ fn in_dead_letters_and_replays() {
         ledger(planted),
     ]);
     let run = |arguments: &[&str]| check(&arguments.join(" "), &container.run(arguments));
-    for verb in ["list", "stats", "why"] {
-        run(&[verb]);
-        assert!(keeps(&run(&[verb, "--output", "json"])), "{verb}");
+    for verb in [&["list"][..], &["why", "--by", "reason,subscription,destination"], &["why"]] {
+        run(verb);
+        assert!(keeps(&run(&[verb, &["--output", "json"]].concat())), "{verb:?}");
     }
     assert!(keeps(run(&["list", "--output", "ndjson"]).trim()));
-    assert!(keeps(run(&["export"]).trim()));
+    assert!(keeps(run(&["list", "--full"]).trim()));
     run(&["jobs"]);
     assert!(keeps(&run(&["jobs", "--output", "json"])));
     let id = LETTERS[0].id();
@@ -235,8 +234,8 @@ fn in_dead_letters_and_replays() {
     let raw = container.run(&["show", &id, "--raw"]);
     assert_eq!(String::from_utf8(raw.stdout).expect("text"), blob, "a pipe gets the blob itself");
     run(&["replay", "--dry-run"]);
-    let mut tail = Running::start(container.command(&["tail"]));
-    let shown = tail.line_with("order-1");
+    let mut list = Running::start(container.command(&["list", "--follow"]));
+    let shown = list.line_with("order-1");
     assert!(shown.contains('\u{fffd}') && !shown.chars().any(is_hidden), "{shown:?}");
 }
 

@@ -381,8 +381,9 @@ fn explain_shows_the_retries_of_a_stock_broker_and_where_they_come_from() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     let text = PLANTED.split("---").take(2).collect::<Vec<_>>().join("---");
     fs::write(folder.path().join("stock.yaml"), text).expect("the file can be written");
-    let arguments = ["explain", "-f", "stock.yaml", "--outcome", "503", "--output", "json"];
-    let output = command.args(arguments).current_dir(folder.path()).output();
+    let arguments = ["explain", "-f", "stock.yaml", "--outcome", "503", "--origins"];
+    let output =
+        command.args(arguments).args(["--output", "json"]).current_dir(folder.path()).output();
     let output = output.expect("the program runs");
     let life: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(life["attempts"].as_array().map(Vec::len), Some(11), "{life}");

@@ -174,17 +174,18 @@ fn the_server_of_confirmations_answers_for_its_public_name_and_this_machine_only
     );
     std::fs::write(folder.path().join("s.yaml"), document).expect("a file can be written");
     let public = "https://confirm.example.com/in";
-    let arguments = ["validate", "-f", "s.yaml", "--listen", "127.0.0.1:0", "--public-url", public];
-    let mut validate = Running::start(lastmile(folder.path(), &arguments));
-    let address = word(&validate.line_with("listening on"), "127.0.0.1:");
-    let path = word(&validate.line_with("confirms"), public);
+    let ask = ["try", "--consent", "-f", "s.yaml", "--listen", "127.0.0.1:0"];
+    let arguments = [&ask[..], &["--public-url", public]].concat();
+    let mut running = Running::start(lastmile(folder.path(), &arguments));
+    let address = word(&running.line_with("listening on"), "127.0.0.1:");
+    let path = word(&running.line_with("confirms"), public);
     let path = path.strip_prefix("https://confirm.example.com").expect("the public URL");
     let confirm = |host: &str| exchange(&address, &format!("GET {path}"), host, "");
     assert!(confirm("host: rebound.example.com\r\n").starts_with("HTTP/1.1 421"));
     // A link in a mail or in another site: knowing the URL is the permission.
     let linked = confirm("host: confirm.example.com\r\nsec-fetch-site: cross-site\r\n");
     assert!(linked.starts_with("HTTP/1.1 200"), "{linked}");
-    validate.line_with("1 of 1 have consented");
+    running.line_with("1 of 1 have consented");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `sample`: what it prints is accepted by `publish`, the ingress and the topics of each input.
+//! `publish --sample`: its events are accepted by the queue, the ingress and the topics of each input, published or printed.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -48,12 +48,13 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
         ("json", "custom", "application/json", 1),
         ("batch", "cloudevents", "application/cloudevents-batch+json", 3),
     ] {
-        let (sample, code) = run(folder.path(), &["sample", kind, "--type", "order.paid"]);
+        let samples = ["publish", "--sample", kind, "--type", "order.paid"];
+        let (sample, code) = run(folder.path(), &[&samples[..], &["--dry-run"]].concat());
         assert_eq!((sample.lines().count(), code), (1, Some(0)), "{sample}");
         let accepted = (format!("{events} accepted, 0 refused\n"), Some(0));
         let topic = format!("shop/{input}");
-        let by_queue =
-            published(folder.path(), &["--queue-url", &queue, "--topic", &topic], &sample);
+        let to_queue = ["--queue-url", &queue, "--topic", &topic];
+        let by_queue = run(folder.path(), &[&samples[..], &to_queue].concat());
         assert_eq!(by_queue, accepted, "{kind}");
         let to = format!("{ingress}/topics/{topic}");
         assert_eq!(published(folder.path(), &["--to", &to], &sample), accepted, "{kind}");
@@ -66,10 +67,14 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
             assert!(request.expect("a request").contains("order.paid"), "{kind}");
         }
     }
-    let lines = run(folder.path(), &["sample", "cloudevents", "--count", "4"]).0;
+    let four = ["publish", "--sample", "cloudevents", "--count", "4", "--dry-run"];
+    let lines = run(folder.path(), &four).0;
     let accepted =
         published(folder.path(), &["--queue-url", &queue, "--topic", "shop/cloudevents"], &lines);
     assert_eq!((lines.lines().count(), accepted.0.as_str()), (4, "4 accepted, 0 refused\n"));
-    assert_eq!(run(folder.path(), &["sample", "xml"]).1, Some(2));
-    assert_eq!(run(folder.path(), &["sample", "batch", "--source", ""]).1, Some(2));
+    let wrong = |words: &[&str]| run(folder.path(), &[&["publish"], words].concat()).1;
+    assert_eq!(wrong(&["--sample", "xml"]), Some(2));
+    assert_eq!(wrong(&["--sample", "batch", "--source", ""]), Some(2));
+    assert_eq!(wrong(&["--sample", "batch", "event.json"]), Some(2));
+    assert_eq!(wrong(&["--type", "a", "event.json"]), Some(2));
 }

@@ -6,7 +6,7 @@
 //! Promises: one delivery at a time validates an endpoint, and the others wait for its result. The next validation is after a
 //! minute at the earliest, then after twice as long each time, at most 15 minutes. Both hold per process: others validate for
 //! themselves until one has stored a consent. While the store cannot be read, nothing is validated. The request offers no address
-//! to confirm a consent, because a function cannot listen. `lastmile validate --listen` does.
+//! to confirm a consent, because a function cannot listen. `lastmile try --consent --listen` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! `lastmile deadletters list`: the newest dead letters.
+//! `lastmile deadletters list`: the newest dead letters; or with `--follow` also those to come ([`follow`]);
+//! or with `--full` whole ones ([`full`]).
 
 use std::process::ExitCode;
 
@@ -7,9 +8,11 @@ use deadletters::ListedTotal;
 use deadletters::facts::decided_ms;
 use deadletters::state::LetterStates;
 use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::time::brief;
 
 use super::json::ListedJson;
 use super::selection::SelectionArgs;
+use super::{follow, full};
 use crate::output::{out, out_json};
 use crate::text::{self, Table};
 
@@ -23,6 +26,15 @@ pub(super) struct Arguments {
     /// The most to list; 0 lists all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
+    /// Show them oldest first, a line each, and then new ones as they are stored, until Ctrl-C
+    #[arg(long, conflicts_with = "output")]
+    follow: bool,
+    /// With --follow, how often to list the container
+    #[arg(long, requires = "follow", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
+    every: u64,
+    /// Write complete dead letters, all that match, as one JSON object per line
+    #[arg(long, conflicts_with_all = ["limit", "follow", "output"])]
+    full: bool,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -39,8 +51,14 @@ enum Output {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search().await?;
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
+    if arguments.full {
+        return full::run(arguments.selection).await;
+    }
+    if arguments.follow {
+        return follow::run(arguments.selection, limit, arguments.every).await;
+    }
+    let (search, filter) = arguments.selection.search().await?;
     let found = search.letters.newest(&filter, limit).await?;
     let listed = found.iter().map(|letter| ListedJson::new(letter, &filter.states));
     let is_read_by_people = arguments.output == Output::Table;

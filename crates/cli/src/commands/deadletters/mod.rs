@@ -7,7 +7,8 @@
 mod causes_text;
 mod dismiss;
 mod ends;
-mod export;
+mod follow;
+mod full;
 mod jobs;
 mod json;
 mod list;
@@ -20,8 +21,7 @@ mod search;
 mod selection;
 mod sending;
 mod show;
-mod stats;
-mod tail;
+mod sums;
 mod title_lines;
 mod until_quiet;
 mod why;
@@ -43,15 +43,13 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists dead letters, newest first
+    /// Lists dead letters, newest first, or as they are stored
     List(list::Arguments),
     /// Shows everything about a dead letter: event, history, last response
     Show(show::Arguments),
-    /// Counts dead letters by reason, subscription, destination and hour
-    Stats(selection::SummaryArgs),
     /// Groups dead letters by cause: what failed and with which message, whatever the
-    /// subscription, ids, numbers and times
-    Why(selection::SummaryArgs),
+    /// subscription, ids, numbers and times; or counts them by reason, subscription, destination or hour
+    Why(why::Arguments),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
     /// Lists the replay jobs and what became of what they sent
@@ -62,12 +60,8 @@ enum Verb {
     Undismiss(dismiss::Selected),
     /// Moves the messages of a last-resort queue into the container
     Rescue(rescue::Arguments),
-    /// Writes complete dead letters, one JSON object per line
-    Export(selection::SelectionArgs),
     /// Removes dead letters
     Purge(purge::Arguments),
-    /// Shows dead letters as they are stored, until Ctrl-C
-    Tail(tail::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -80,16 +74,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let done = match arguments.verb {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Show(arguments) => show::run(arguments).await,
-        Verb::Stats(arguments) => stats::run(arguments).await,
         Verb::Why(arguments) => why::run(arguments).await,
         Verb::Replay(arguments) => replay::run(*arguments).await,
         Verb::Jobs(arguments) => jobs::run(arguments).await,
         Verb::Dismiss(arguments) => dismiss::run(arguments).await,
         Verb::Undismiss(selected) => dismiss::undo(selected).await,
         Verb::Rescue(arguments) => rescue::run(arguments).await,
-        Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
-        Verb::Tail(arguments) => tail::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }

@@ -9,7 +9,7 @@ use futures::stream::TryStreamExt as _;
 use super::search::Search;
 use crate::container::ContainerArgs;
 use crate::filter_args::FilterArgs;
-use crate::output::{Output, note};
+use crate::output::note;
 use crate::text;
 use crate::unreadable_ledger::{dismissals_not_read, not_shown};
 
@@ -85,14 +85,4 @@ pub(super) async fn take_each(
 /// `3 delivered`
 pub(super) fn in_state((state, count): &(LetterState, u64)) -> String {
     format!("{} {state}", text::grouped(*count))
-}
-
-/// The options of the verbs that sum up.
-#[derive(Debug, clap::Args)]
-pub(super) struct SummaryArgs {
-    #[command(flatten)]
-    pub(super) selection: SelectionArgs,
-    /// The format of the output
-    #[arg(long, value_enum, default_value_t = Output::Table)]
-    pub(super) output: Output,
 }

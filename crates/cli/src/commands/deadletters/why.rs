@@ -1,4 +1,4 @@
-//! `lastmile deadletters why`: dead letters by cause.
+//! `lastmile deadletters why`: dead letters by cause, or by what `--by` names ([`sums`]).
 
 use std::process::ExitCode;
 
@@ -7,11 +7,28 @@ use delivery::time::moment::rfc3339;
 use serde_json::json;
 
 use super::causes_text::report;
-use super::selection::SummaryArgs;
+use super::selection::SelectionArgs;
+use super::sums::{self, By};
+use crate::output::Output;
 
-pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Count them by this instead, as bars; several are separated by commas
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
+    by: Vec<By>,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let place = arguments.selection.place_options();
     let (search, filter) = arguments.selection.search().await?;
+    if !arguments.by.is_empty() {
+        return sums::run(&search, filter, &arguments.by, arguments.output).await;
+    }
     let causes = search.letters.causes(&filter).await?;
     search.clear();
     let table = || report(&causes, crate::text::width(), &place);

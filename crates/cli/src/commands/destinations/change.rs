@@ -1,4 +1,4 @@
-//! `lastmile destinations disable`, `enable` and `probe`.
+//! `lastmile destinations disable` and `enable`.
 //!
 //! Each change is written to the item of the destination first, then published in the news for all functions. Functions may write
 //! the item at the same moment: then the change is made again in the newer version.
@@ -33,6 +33,15 @@ pub(super) struct ChangeArgs {
     name: Name,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct EnableArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+    /// Only end the wait of a destination that is failing: its next delivery probes it at once
+    #[arg(long)]
+    once: bool,
+}
+
 /// A destination that is to be changed.
 struct Change {
     place: Place,
@@ -61,7 +70,12 @@ pub(super) async fn disable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
         .report(&changed, &format!("{is_new}: deliveries become dead letters until it is enabled"))
 }
 
-pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn enable(
+    EnableArgs { change: arguments, once }: EnableArgs,
+) -> anyhow::Result<ExitCode> {
+    if once {
+        return probe(&arguments).await;
+    }
     let change = Change::open(&arguments).await?;
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| state.disabled.is_none();
@@ -82,8 +96,8 @@ pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
-    let change = Change::of_requests(&arguments).await?;
+async fn probe(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
+    let change = Change::of_requests(arguments).await?;
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
         let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
@@ -96,7 +110,7 @@ pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     if state.disabled.is_some() {
         let address = &change.destination.address;
         bail!(
-            "{address} is disabled, so nothing probes it; `lastmile destinations enable` ends that"
+            "{address} is disabled, so nothing probes it; `lastmile destinations enable` without --once ends that"
         );
     }
     let what = match (state.failing, state.slow) {

@@ -3,7 +3,7 @@
 //! It reads and writes the table that the functions share, with or without them running. Each change is written to the item of
 //! the destination and published in the news, which all functions read.
 //!
-//! One verb, one file; the three that change something are `change`. What they know of destinations is [`crate::destinations`].
+//! One verb, one file; the two that change something are `change`. What they know of destinations is [`crate::destinations`].
 
 mod change;
 mod list;
@@ -33,13 +33,11 @@ enum Verb {
     /// Makes no more requests to a destination, until it is enabled
     Disable(change::ChangeArgs),
     /// Enables a destination that is disabled, and forgets that it was failing or slow
-    Enable(change::ChangeArgs),
-    /// Ends the wait of a destination that is failing: its next delivery probes it at once
-    Probe(change::ChangeArgs),
+    Enable(change::EnableArgs),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if matches!(arguments.verb, Verb::Disable(_) | Verb::Enable(_) | Verb::Probe(_)) {
+    if matches!(arguments.verb, Verb::Disable(_) | Verb::Enable(_)) {
         goes_on_unread();
     }
     let done = match arguments.verb {
@@ -47,7 +45,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Show(arguments) => show::run(arguments).await,
         Verb::Disable(arguments) => change::disable(arguments).await,
         Verb::Enable(arguments) => change::enable(arguments).await,
-        Verb::Probe(arguments) => change::probe(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }

@@ -12,11 +12,11 @@ use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-use super::{Output, event_text, selected, topics};
+use super::{event_text, selected, topics};
 use crate::commands::publish::{documents, text_of};
 use crate::event_report::{EventReport, RequestReport, elements, report};
 use crate::files::usage_error;
-use crate::output::{out, out_json};
+use crate::output::{Output, out, out_json};
 use crate::rendered_request::rendered_request;
 use crate::text;
 
@@ -35,9 +35,6 @@ pub(super) fn run(
             [one] => serde_json::to_string(one)?,
             several => serde_json::to_string(several)?,
         })?,
-        Output::Svg => {
-            return Err(usage_error("--event has no picture: --output table or json"));
-        }
     }
     let is_matched = reports.iter().flat_map(|of| &of.subscriptions).any(|of| of.matches);
     Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })

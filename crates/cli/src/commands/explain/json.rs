@@ -4,7 +4,7 @@
 //! container of the deployment and for sinks that are not containers. `format` is `null` without a
 //! dead letter. `errorChannel` is present if the sink is a topic. `probation` is `null` where it is off,
 //! its `first_ms` where the outcome begins none. `destination`, the state of the destination now, is
-//! present if it was asked for.
+//! present if it was asked for, as is `from`, the origin of a value.
 
 use delivery::subscription::policy::Setting;
 use delivery::subscription::sink::Sink;
@@ -27,12 +27,13 @@ struct Document<'a> {
 }
 
 /// Field → value and origin, in the order of the table.
-struct Policy<'a>(&'a [(Setting, String)]);
+struct Policy<'a>(&'a [Setting], Option<&'a [String]>);
 
 #[derive(Serialize)]
 struct Sourced<'a> {
     value: &'a serde_json::Value,
-    from: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -71,8 +72,9 @@ struct Status {
 
 impl Serialize for Policy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = self.0.iter();
-        serializer.collect_map(fields.map(|(setting, from)| {
+        let Self(settings, origins) = self;
+        serializer.collect_map(settings.iter().enumerate().map(|(index, setting)| {
+            let from = origins.and_then(|origins| origins.get(index)).map(String::as_str);
             (setting.field.as_str(), Sourced { value: &setting.value, from })
         }))
     }
@@ -87,7 +89,7 @@ pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
 }
 
 fn document(explained: &Explained) -> Document<'_> {
-    let Explained { subscription, policy, life, probation, now } = explained;
+    let Explained { subscription, policy, origins, life, probation, now } = explained;
     let attempts = life.attempts.iter();
     let stored = life.stored.as_ref();
     let sink = &subscription.dead_letter.sink;
@@ -99,7 +101,7 @@ fn document(explained: &Explained) -> Document<'_> {
     Document {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
-        policy: Policy(policy),
+        policy: Policy(policy, origins.as_deref()),
         probation: probation.map(|of| Probation {
             after_failures: of.after_failures,
             first_ms: of.first_ms,

@@ -2,15 +2,14 @@
 //! get an event, and why ([`event`]).
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
-//! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
-//! `--config`, text and JSON have the state of the destination now. The subscriptions are in files, or are
+//! people or as JSON for tools. No wait is computed here. With `--stack` or `--config`, both have the state of
+//! the destination now; with `--origins`, where each value comes from. The subscriptions are in files, or are
 //! those of a deployment, of which one topic is read if one is named ([`asked`]).
 
 mod asked;
 mod event;
 mod event_text;
 mod json;
-mod svg;
 mod table;
 mod timeline;
 
@@ -21,7 +20,6 @@ use std::sync::Arc;
 
 use adapters::live_topics::Location;
 use adapters::machine::Machine;
-use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
 use delivery::machine::reply::HOPS_MAX;
@@ -38,7 +36,7 @@ pub(crate) use self::event::who_gets;
 use crate::destinations::{Now, NowArgs};
 use crate::files::{Files, print_findings, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
-use crate::output::{note, out, out_json};
+use crate::output::{Output, note, out, out_json};
 use crate::stack::Stack;
 use crate::store;
 use crate::topics::{self, Deployed, Wanted};
@@ -77,26 +75,20 @@ pub(crate) struct Arguments {
     retry_after: Option<String>,
     #[command(flatten)]
     now: NowArgs,
+    /// Also shows where each value comes from: a line of a file, a default, or the owner who applied it
+    #[arg(long, conflicts_with = "event")]
+    origins: bool,
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people
-    Table,
-    /// For tools
-    Json,
-    /// An SVG picture
-    Svg,
-}
-
 /// What every output format shows: a subscription and the life of a delivery under it.
 struct Explained {
     subscription: Arc<Subscription>,
-    /// Each setting, and the origin of its value.
-    policy: Vec<(Setting, String)>,
+    policy: Vec<Setting>,
+    /// The origin of the value of each setting; `None` without `--origins`.
+    origins: Option<Vec<String>>,
     life: Life,
     /// When its destination is put on probation, unless that is off.
     probation: Option<ProbationTerms>,
@@ -136,7 +128,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .zip(now)
         .map(|(subscription, now)| Explained {
             life: explain(&subscription, &endpoint, now_ms),
-            policy: origins.policy(&subscription),
+            policy: settings(&subscription),
+            origins: arguments.origins.then(|| origins.of_settings(&subscription)),
             probation: probation(&subscription, &endpoint),
             subscription,
             now,
@@ -146,7 +139,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Table => out(&table::write(&explained, &endpoint))?,
         Output::Json => out_json(&json::write(&explained)?)?,
-        Output::Svg => out(&svg::draw(&explained, &endpoint))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -258,8 +250,8 @@ enum Origins {
 }
 
 impl Origins {
-    /// Every setting with its origin: the location of the field, the profile of the default, or the owner.
-    fn policy(&self, subscription: &Subscription) -> Vec<(Setting, String)> {
+    /// The origin of every setting: the location of the field, the profile of the default, or the owner.
+    fn of_settings(&self, subscription: &Subscription) -> Vec<String> {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {
             Self::Files(origins) => {
@@ -272,10 +264,7 @@ impl Origins {
                 format!("applied by {:?}", owners.get(name).map_or("", AsRef::as_ref))
             }
         };
-        settings(subscription)
-            .into_iter()
-            .map(|setting| (setting.clone(), from(&setting)))
-            .collect()
+        settings(subscription).iter().map(from).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Explanations as text: the policy with the origin of each value, the attempts on a time axis, and
+//! Explanations as text: the policy, with the origin of each value if somebody asked, the attempts on a time axis, and
 //! the end.
 
 use delivery::explain::{Attempt, Endpoint, Life, ProbationTerms};
@@ -6,7 +6,7 @@ use delivery::subscription::Subscription;
 
 use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
-use crate::text;
+use crate::text::{self, Table};
 
 /// The width of the time axis, in characters.
 const LINE: f64 = 47.0;
@@ -25,16 +25,13 @@ pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
 }
 
 fn one(explained: &Explained, endpoint: &Endpoint) -> String {
-    let Explained { subscription, policy, life, probation, now } = explained;
+    let Explained { subscription, life, probation, now, .. } = explained;
     let retry_after = endpoint
         .retry_after
         .as_ref()
         .map_or(String::new(), |value| format!(", Retry-After: {value}"));
     let paused = if subscription.paused { ", paused now" } else { "" };
-    let mut table = text::table(&["policy", "value", "from"]);
-    for (setting, from) in policy {
-        table.add_row([setting.field.as_str(), setting.text.as_str(), from.as_str()]);
-    }
+    let table = policy_table(explained);
     if let Some(topic) = subscription.destination.topic() {
         return format!(
             "{} ({}{paused}) -> {}\n{table}\n\nnothing is requested: its events go on to the subscriptions of {topic}; \
@@ -58,6 +55,23 @@ fn one(explained: &Explained, endpoint: &Endpoint) -> String {
         end(life, subscription),
         probation_text(probation.as_ref())
     )
+}
+
+fn policy_table(Explained { policy, origins, .. }: &Explained) -> Table {
+    let cells = policy.iter().map(|setting| [setting.field.as_str(), setting.text.as_str()]);
+    match origins {
+        Some(origins) => {
+            let mut table = text::table(&["policy", "value", "from"]);
+            let rows = cells.zip(origins);
+            rows.for_each(|([field, value], from)| table.add_row([field, value, from]));
+            table
+        }
+        None => {
+            let mut table = text::table(&["policy", "value"]);
+            cells.for_each(|row| table.add_row(row));
+            table
+        }
+    }
 }
 
 fn probation_text(terms: Option<&ProbationTerms>) -> String {

@@ -1,4 +1,4 @@
-//! The time axis of text and picture.
+//! The time axis of the text.
 //!
 //! Separate because a life may last seconds or days and both must be readable: the axis is
 //! logarithmic, with the shortest wait as its unit.
@@ -12,7 +12,7 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 pub(super) struct Axis {
     unit_ms: u64,
     /// The time at its end.
-    pub(super) end_ms: u64,
+    end_ms: u64,
 }
 
 impl Axis {

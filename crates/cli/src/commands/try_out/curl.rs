@@ -1,23 +1,19 @@
-//! The request as a command for a shell: the same bytes, but for the moment. Pure.
+//! The request of a try as a curl command: the same bytes, but for the moment. Pure.
 //!
 //! Separate because the text is copied into terminals and tickets: what is a credential is a variable of the shell
-//! that runs it. A signature is none, and holds for the time of the request only. Header names are in lower case, as
-//! the sender writes them.
+//! that runs it. A signature is none, and holds for the time of the request only.
 
 use std::collections::BTreeMap;
 
-use adapters::http::AGENT;
 use delivery::request::Request;
 use delivery::request::signer::Signer;
 use delivery::shell::quoted;
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
-use crate::shell::{option, typed, with_body};
+use crate::curl::{CurlHeader, CurlRequest, option};
 use crate::shown_exchange::is_shown;
 
-/// curl asks whether a longer body is wanted, which the sender never does.
-const ASKED_FROM_BYTES: usize = 1_024;
 /// The scheme of a token (RFC 6750), which is no part of the secret.
 const BEARER: &str = "Bearer ";
 /// What the names of variables begin with that are not those of the subscription.
@@ -46,42 +42,21 @@ impl CurlCommand {
             let what = format!("the whole address of the destination, {shown_url}");
             variable("URL", what, &mut variables)
         };
-        let has = |name: &str| request.headers.iter().any(|(of, _)| of.eq_ignore_ascii_case(name));
-        let own = [
-            // The sender has no settings of a person and no proxy; brackets would be ranges of addresses.
-            format!("curl --disable --globoff --noproxy '*' --request {method} {url}"),
-            if has("user-agent") { String::new() } else { option("user-agent", &quoted(AGENT)) },
-            if has("accept-encoding") {
-                String::new()
-            } else {
-                option("header", "'accept-encoding: identity'")
-            },
-            // What curl would add by itself.
-            if has("content-type") { String::new() } else { option("header", "'content-type:'") },
-            if request.body.len() < ASKED_FROM_BYTES {
-                String::new()
-            } else {
-                option("header", "'expect:'")
-            },
-        ];
         let headers = request.headers.iter().map(|(name, value)| {
-            let word = if is_shown(name, value, Some(subscription)) {
-                typed(&line(name, value))
-            } else {
-                let (scheme, value) = hidden(name, value, subscription, keyring, &mut variables);
-                let prefix = format!("{}: {scheme}", name.to_ascii_lowercase());
-                format!("{}{value}", quoted(&prefix))
-            };
-            option("header", &word)
+            if is_shown(name, value, Some(subscription)) {
+                return CurlHeader::new(name, value);
+            }
+            let (scheme, word) = hidden(name, value, subscription, keyring, &mut variables);
+            CurlHeader::with_word(name, scheme, &word)
         });
-        let headers: String = headers.collect();
+        let headers = headers.collect();
         let tls = tls(request, &mut variables);
         let signer = request.signer.as_ref().map(|signer| signed(signer, &mut variables));
-        let signer = signer.unwrap_or_default();
-        let curl = format!("{}{tls}{signer}{headers}", own.concat());
+        let options = tls + &signer.unwrap_or_default();
         // Without such a secret the command has exactly these bytes.
         let hidden = request.body_without_secrets();
-        let text = with_body(&curl, hidden.as_deref().unwrap_or(&request.body));
+        let body = hidden.as_deref().unwrap_or(&request.body);
+        let text = CurlRequest { method, url, options, headers, body }.command();
         Self { text, variables, hides_secrets: hidden.is_some() }
     }
 }
@@ -122,16 +97,6 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     let body = "'x-amz-content-sha256: UNSIGNED-PAYLOAD'";
     let body = if scope.signs_body { String::new() } else { option("header", body) };
     format!("{scheme}{user} \\\n  {token}{body}")
-}
-
-/// A header for curl.
-fn line(name: &str, value: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    match value {
-        // With a colon and nothing behind it curl removes the header.
-        "" => format!("{name};"),
-        value => format!("{name}: {value}"),
-    }
 }
 
 /// A word that is the value of a variable that has no other; the shell ends with an error if that is not set.

@@ -5,6 +5,8 @@
 //! from `explain`, which sends nothing, and from `publish`, which needs a deployment: here an endpoint is tried
 //! before there is one. The address policy is that of this machine.
 //!
+//! With `--consent` it asks endpoints for their consent instead ([`consent`]).
+//!
 //! Promises: one request to the destination, one more with another token where it refuses that of the first, as in
 //! dispatch, and none to anybody with `--print`; variables of the environment are used only with
 //! permission ([`crate::environment`]), and one that is not set is reported before anything else is done; no credential is
@@ -12,6 +14,7 @@
 //!
 //! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not.
 
+mod consent;
 mod curl;
 mod report;
 
@@ -38,11 +41,11 @@ use delivery::subscription::secret::Keyring;
 use delivery::subscription::topic_settings::TopicSettings;
 use dialects::{Finding, Reading, Severity};
 
+use self::consent::ConsentArgs;
 use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::named;
 use super::publish::{documents, text_of};
-use super::sample;
 use crate::aws_targets::TargetRules;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::event_report::elements;
@@ -50,16 +53,16 @@ use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::locations::Locations;
 use crate::output::{note, out};
-use crate::text;
 use crate::unset_secrets::unset_secrets;
+use crate::{sample_events, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The subscription
-    #[arg(value_name = "NS/TOPIC/NAME")]
-    name: SubscriptionName,
+    /// The subscription; with --consent several, or none for all that require consent
+    #[arg(value_name = "NS/TOPIC/NAME", required_unless_present = "consent")]
+    names: Vec<SubscriptionName>,
     /// A file of subscriptions, or a folder of them; can be repeated, then they are read together
-    #[arg(short = 'f', long = "file", required = true, value_name = "FILE")]
+    #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The event: a file, or - for standard input. Several are sent if the subscription batches them into one
     /// request
@@ -73,15 +76,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     print: bool,
     #[command(flatten)]
+    consent: ConsentArgs,
+    #[command(flatten)]
     environment: EnvironmentArgs,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.consent.consent {
+        return consent::run(arguments).await;
+    }
+    let [name] = arguments.names.as_slice() else {
+        return Err(usage_error("try makes one request: name one subscription"));
+    };
     let Some(reading) = Files::read(&arguments.files)?.valid_reading() else {
         return Ok(ExitCode::FAILURE);
     };
     let catalogue = &reading.catalogue;
-    let subscription = named(catalogue, &arguments.name)?;
+    let subscription = named(catalogue, name)?;
     let mut problems = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
         std::env::var(name).ok()
     });
@@ -185,7 +196,7 @@ pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::R
         (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
         (input, _) => input,
     };
-    sample::event_for(input)?.ok_or_else(|| {
+    sample_events::event_for(input)?.ok_or_else(|| {
         usage_error(format!(
             "the topic of {} reads messages of another service: give one with --event",
             subscription.name
@@ -227,7 +238,7 @@ fn warn(
     }
     if subscription.destination.consent.is_some() {
         note(format_args!(
-            "{name}: dispatch makes requests once the endpoint has consented: validate"
+            "{name}: dispatch makes requests once the endpoint has consented: try --consent"
         ));
     }
     Ok(())

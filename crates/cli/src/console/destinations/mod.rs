@@ -212,7 +212,7 @@ pub(super) async fn list(
         div .head { div {
             h1 { (text::counted(all.len() as u64, "destination")) }
             p .sub {
-                "Success rates of the last " (text::duration(seen.range_ms)) ". Disable, enable and probe destinations with "
+                "Success rates of the last " (text::duration(seen.range_ms)) ". Disable and enable destinations with "
                 code { "lastmile destinations" } "."
             }
         } }

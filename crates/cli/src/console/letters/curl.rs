@@ -9,7 +9,7 @@ use delivery::shell::quoted;
 use delivery::subscription::credentials::is_credential;
 use url::Url;
 
-use crate::shell::{option, with_body};
+use crate::curl::{CurlHeader, CurlRequest};
 use crate::text;
 
 /// Headers that curl sets itself.
@@ -33,17 +33,12 @@ pub(in crate::console) fn command(letter: &StoredDeadLetter) -> Option<CurlComma
         .filter(|(name, _)| !is_own(name))
         .partition(|(name, value)| may_be_shown(name, value));
     let has_type = sent.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let own_type = (!has_type).then(|| format!("content-type: {}", content_type(&letter.event)));
-    let lines = sent.iter().map(|(name, value)| match value.trim() {
-        // curl removes a header if nothing follows its colon; a semicolon sends the header empty.
-        "" => format!("{name};"),
-        value => format!("{name}: {value}"),
-    });
-    let headers: String =
-        own_type.into_iter().chain(lines).map(|line| option("header", &quoted(&line))).collect();
-    // Without `--globoff`, curl expands brackets to ranges of addresses.
-    let request = format!("curl --globoff --request POST {}{headers}", quoted(&url));
-    let text = with_body(&request, letter.event.as_bytes());
+    let own_type =
+        (!has_type).then(|| CurlHeader::new("content-type", content_type(&letter.event)));
+    let headers = sent.iter().map(|(name, value)| CurlHeader::new(name, value.trim()));
+    let headers = own_type.into_iter().chain(headers).collect();
+    let (url, body) = (quoted(&url), letter.event.as_bytes());
+    let text = CurlRequest { method: "POST", url, options: String::new(), headers, body }.command();
     let left_out = left_out.into_iter().map(|(name, _)| name.clone()).collect();
     Some(CurlCommand { text, left_out })
 }
@@ -85,6 +80,8 @@ fn content_type(event: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
+
+    use adapters::http::AGENT;
 
     use super::*;
 
@@ -133,16 +130,23 @@ mod tests {
             .map(|argument| String::from_utf8(argument).unwrap())
             .collect();
         let expected = [
+            "--disable",
             "--globoff",
+            "--noproxy",
+            "*",
             "--request",
             "POST",
             "https://a.example.com/[1-3]/it's",
+            "--user-agent",
+            AGENT,
             "--header",
-            "Content-Type: application/x; charset=utf-8",
+            "accept-encoding: identity",
             "--header",
-            "X-It's: a 'quoted' $(value)",
+            "content-type: application/x; charset=utf-8",
             "--header",
-            "X-Empty;",
+            "x-it's: a 'quoted' $(value)",
+            "--header",
+            "x-empty;",
             "--data-raw",
             "{}",
             "",

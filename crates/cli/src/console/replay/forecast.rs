@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use crate::console::app::Console;
 use crate::console::destinations::Seen;
 use crate::console::shell::markup::line;
-use crate::cost::pause::{DELIVERIES, REPLAY_DOLLARS};
+use crate::cost::beside::{DELIVERIES, REPLAY_DOLLARS};
 use crate::replay_rate::RateUsed;
 use crate::text;
 

@@ -32,25 +32,3 @@ pub(crate) fn number(value: &Value, member: &str) -> f64 {
     let number = value[member].as_f64().or_else(|| value[member].as_str()?.parse().ok());
     number.unwrap_or_else(|| panic!("no {member} in {value}"))
 }
-
-/// The sum of a member over the lines that match.
-pub(crate) fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
-    let lines =
-        list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
-    lines.map(|line| number(line, member)).sum()
-}
-
-pub(crate) fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
-    list(estimate, "needs")
-        .iter()
-        .find(|need| need["what"] == what)
-        .unwrap_or_else(|| panic!("no need {what}"))
-}
-
-/// A file of a native subscription with this many attempts.
-pub(crate) fn subscription(name: &str, attempts: u32) -> String {
-    format!(
-        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: {name}}}\n\
-         spec: {{destination: {{url: \"https://example.com/\"}}, retry: {{maxAttempts: {attempts}}}}}\n"
-    )
-}

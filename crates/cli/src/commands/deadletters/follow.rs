@@ -1,7 +1,7 @@
-//! `lastmile deadletters tail`: dead letters as they are stored, until Ctrl-C.
+//! `lastmile deadletters list --follow`: dead letters as they are stored, until Ctrl-C.
 //!
 //! A dead letter is stored under the hour of its decision, so only the last hours are listed again and again. One that storage
-//! refused for longer than that is found by `list`.
+//! refused for longer than that is found by a `list` without it.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,6 @@ use adapters::machine::Machine;
 use deadletters::facts::decided_ms;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
-use delivery::time::brief;
 use delivery::time::duration::{self, HOUR_MS};
 
 use super::new_letters::NewLetters;
@@ -18,30 +17,22 @@ use crate::interrupt;
 use crate::output::{note, out};
 use crate::text;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
+/// Shows those that are there, at most as many as the limit, and then each new one.
+pub(super) async fn run(
     selection: SelectionArgs,
-    /// How many older ones to show first
-    #[arg(long, default_value_t = 10, value_name = "NUMBER")]
-    limit: usize,
-    /// How often to list the container
-    #[arg(long, help_heading = "Output", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
-    every: u64,
-}
-
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (letters, filter) = arguments.selection.open().await?;
-    let older = letters.newest(&filter, Some(arguments.limit.max(1))).await?;
-    older.iter().take(arguments.limit).rev().try_for_each(show)?;
+    limit: Option<usize>,
+    every_ms: u64,
+) -> anyhow::Result<ExitCode> {
+    let (letters, filter) = selection.open().await?;
+    letters.newest(&filter, limit).await?.iter().rev().try_for_each(show)?;
     let new = NewLetters::after_now(letters.clone(), filter, Some(HOUR_MS)).await?;
     note(format_args!(
         "listing {} every {}, until Ctrl-C",
         letters.container.name,
-        duration::format_ms(arguments.every)
+        duration::format_ms(every_ms)
     ));
     tokio::select! {
-        polled = poll(new, arguments.every) => polled?,
+        polled = poll(new, every_ms) => polled?,
         interrupted = interrupt::requested() => interrupted?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,12 +1,16 @@
-//! `lastmile deadletters stats`: how many dead letters of what, as bars.
+//! `lastmile deadletters why --by`: how many dead letters of what, as bars.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+use deadletters::filter::Filter;
 use deadletters::stats::{Stats, greatest_first};
 use delivery::time::moment::rfc3339;
 use serde_json::json;
 
-use super::selection::SummaryArgs;
+use super::search::Search;
+use crate::output::Output;
 use crate::text;
 
 /// The longest bar, in characters.
@@ -18,46 +22,70 @@ const HOURS_MAX: usize = 48;
 /// How many names are shown, those with the greatest counts.
 const NAMES_MAX: usize = 20;
 
-pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search().await?;
+/// What dead letters are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum By {
+    Reason,
+    Subscription,
+    Destination,
+    /// The hour of the decision, in UTC
+    Hour,
+}
+
+/// Counts the dead letters that match by each of these.
+pub(super) async fn run(
+    search: &Search,
+    filter: Filter,
+    by: &[By],
+    output: Output,
+) -> anyhow::Result<ExitCode> {
     let stats = search.letters.stats(&filter).await?;
     search.clear();
-    arguments.output.write(stats.count == 0, || json(&stats), || charts(&stats))?;
+    output.write(stats.count == 0, || json(&stats, by), || charts(&stats, by))?;
     let found = usize::try_from(stats.count).unwrap_or(usize::MAX);
     search.finish_filtered(filter, found).await
 }
 
-fn json(stats: &Stats) -> serde_json::Value {
-    let hours: serde_json::Map<_, _> =
-        stats.hours.iter().map(|(hour, count)| (rfc3339(*hour), json!(count))).collect();
-    json!({
-        "letters": stats.count,
-        "reasons": stats.reasons,
-        "subscriptions": stats.subscriptions,
-        "destinations": stats.destinations,
-        "hours": hours,
-    })
+fn json(stats: &Stats, by: &[By]) -> serde_json::Value {
+    let counts = by.iter().map(|by| match by {
+        By::Reason => ("reasons", json!(stats.reasons)),
+        By::Subscription => ("subscriptions", json!(stats.subscriptions)),
+        By::Destination => ("destinations", json!(stats.destinations)),
+        By::Hour => {
+            let hours = stats.hours.iter().map(|(hour, count)| (rfc3339(*hour), json!(count)));
+            ("hours", hours.collect())
+        }
+    });
+    let counts = [("letters", json!(stats.count))].into_iter().chain(counts);
+    counts.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn charts(stats: &Stats) -> String {
-    let named = |counts| -> Vec<(String, u64)> {
-        greatest_first(counts)
-            .into_iter()
-            .map(|(name, count)| (display_name(name), count))
-            .collect()
-    };
+fn charts(stats: &Stats, by: &[By]) -> String {
+    let charts: Vec<String> = by
+        .iter()
+        .map(|by| match by {
+            By::Reason => chart("reason", &named(&stats.reasons), NAMES_MAX),
+            By::Subscription => chart("subscription", &named(&stats.subscriptions), NAMES_MAX),
+            By::Destination => chart("destination", &named(&stats.destinations), NAMES_MAX),
+            By::Hour => hours(stats),
+        })
+        .collect();
+    charts.join("\n")
+}
+
+fn hours(stats: &Stats) -> String {
     let hours = stats.hours.iter().map(|(hour, count)| {
         (format!("{}Z", text::first_chars(&text::at(Some(*hour)), 16)), *count)
     });
     let hours: Vec<(String, u64)> = hours.collect();
     let recent = hours.len().saturating_sub(HOURS_MAX);
-    [
-        chart("reason", &named(&stats.reasons), NAMES_MAX),
-        chart("subscription", &named(&stats.subscriptions), NAMES_MAX),
-        chart("destination", &named(&stats.destinations), NAMES_MAX),
-        chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX),
-    ]
-    .join("\n")
+    chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX)
+}
+
+/// Names as they are shown, those with the greatest counts first.
+fn named(counts: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let sorted = greatest_first(counts).into_iter();
+    sorted.map(|(name, count)| (display_name(name), count)).collect()
 }
 
 fn display_name(name: &str) -> String {

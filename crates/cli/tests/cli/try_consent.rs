@@ -1,4 +1,4 @@
-//! `lastmile validate` as a person uses it: its requests, its output, the consents that it stores,
+//! `lastmile try --consent` as a person uses it: its requests, its output, the consents that it stores,
 //! its exit codes.
 
 use std::path::Path;
@@ -55,7 +55,7 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
         document("c", "https://nobody.invalid/", ""),
     ]);
     let known = Known::beside(folder.path()).await;
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
         printed.contains("granted, 120 requests a minute") && printed.contains("granted, any rate"),
@@ -68,7 +68,8 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
     );
     assert_eq!(stored(&known).await.len(), 0);
 
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    let (printed, code) =
+        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "."]);
     assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
     let mut found = stored(&known).await;
     found.sort();
@@ -91,7 +92,8 @@ async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_
         document("d", "http://10.1.2.3/", CLOUD_EVENTS),
     ]);
     let known = Known::beside(folder.path()).await;
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    let (printed, code) =
+        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "."]);
     assert_eq!(code, Some(1), "{printed}");
     for part in
         ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
@@ -110,11 +112,11 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
         let known = Known::beside(folder.path()).await;
-        let stored_here = ["validate", "-f", "s.yaml", "--config", "."];
+        let stored_here = ["try", "--consent", "-f", "s.yaml", "--config", "."];
         let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
         let arguments = [&stored_here[..], &listening].concat();
-        let mut validate = Running::start(lastmile(folder.path(), &arguments));
-        let url = word(&validate.line_with("confirms"), "http://");
+        let mut running = Running::start(lastmile(folder.path(), &arguments));
+        let url = word(&running.line_with("confirms"), "http://");
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
         let get =
             |path: &str| exchange(host, &format!("GET /{path}"), &format!("host: {host}\r\n"), "");
@@ -124,8 +126,8 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
             assert!(get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400"));
         }
         assert!(get(&format!("{path}{query}")).starts_with("HTTP/1.1 200"));
-        validate.line_with(granted);
-        assert_eq!((validate.code(), stored(&known).await.len()), (Some(0), 1));
+        running.line_with(granted);
+        assert_eq!((running.code(), stored(&known).await.len()), (Some(0), 1));
     }
 }
 
@@ -133,7 +135,8 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
 fn a_consent_that_nobody_confirms_in_time_is_pending_and_exit_code_1() {
     let folder = folder(&[document("a", &receiver(SILENT), CLOUD_EVENTS)]);
     let arguments = [
-        "validate",
+        "try",
+        "--consent",
         "-f",
         "s.yaml",
         "--listen",
@@ -152,7 +155,7 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
     let (_subscriber, url) = subscriber(here.path());
     let folder =
         folder(&[document("a", &url, ""), document("b", "https://nobody.invalid/", EVENT_GRID)]);
-    let named = ["validate", "-f", "s.yaml", "--subscription", "shop/orders/a"];
+    let named = ["try", "--consent", "-f", "s.yaml", "shop/orders/a"];
     let with = |more: &[&str]| run(folder.path(), &[&named[..], more].concat());
     let (printed, code) = with(&["--handshake", "eventgrid"]);
     assert!(code == Some(0) && printed.contains("1 of 1"), "{printed}");
@@ -167,11 +170,9 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
     for (more, says) in [
         (&[][..], "--handshake"),
         (&["--handshake", "cloudevents"], "--origin"),
+        (&["--event", "s.yaml"], "--consent"),
         (&["--handshake", "eventgrid", "--rate", "9"], "has no --origin"),
-        (
-            &["--handshake", "eventgrid", "--subscription", "shop/orders/none"],
-            "there is no subscription",
-        ),
+        (&["--handshake", "eventgrid", "shop/orders/none"], "there is no subscription"),
     ] {
         let (printed, code) = with(more);
         assert!(code == Some(2) && printed.contains(says), "{more:?}: {printed}");
@@ -181,14 +182,15 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
 #[test]
 fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let folder = folder(&[document("a", "https://nobody.invalid/", "")]);
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml"]);
     assert!(code == Some(0) && printed.contains("no subscription requires consent"), "{printed}");
-    assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
+    assert_eq!(run(folder.path(), &["try", "--consent", "-f", "nowhere.yaml"]).1, Some(2));
     std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
         .expect("the file can be written");
-    assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(1));
+    assert_eq!(run(folder.path(), &["try", "--consent", "-f", "broken.yaml"]).1, Some(1));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://"]);
+    let (printed, code) =
+        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "s3://"]);
     assert!(code == Some(2) && printed.contains("s3:// is no folder"), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! `lastmile validate`: validates endpoints by their consent handshake.
+//! `lastmile try --consent`: validates endpoints by their consent handshake.
 //!
 //! Requests and answers are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can do what the function cannot: offer a URL that confirms a consent
@@ -17,7 +17,6 @@ use delivery::subscription::CloudEventsHandshake;
 use delivery::subscription::NoFields;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -31,15 +30,15 @@ use delivery::machine::consent::{
 };
 use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
-use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
 use dialects::{Reading, Severity};
 use futures::future::join_all;
 use url::Url;
 
+use super::Arguments;
 use crate::destinations::table_of;
-use crate::environment::{EnvironmentArgs, receivers};
+use crate::environment::receivers;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
@@ -49,49 +48,56 @@ use crate::topics::{self, Wanted};
 use crate::unset_secrets::unset_secrets;
 use crate::{store, text};
 
+/// The options of the handshakes. None of them has a meaning without `--consent`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Files of subscriptions, read together
-    #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], num_args = 1.., value_name = "FILE")]
-    files: Vec<PathBuf>,
+pub(super) struct ConsentArgs {
+    /// Send no event, and ask endpoints for their consent instead: those of the named subscriptions, or all that
+    /// require it. Exit code 0 if all consented, 1 if not
+    #[arg(long, help_heading = HEADING, conflicts_with_all = ["event", "sample", "print"])]
+    pub(super) consent: bool,
     /// Instead of files, where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", conflicts_with_all = ["files", "stack"])]
+    #[arg(long, value_name = "URI", requires = "consent", conflicts_with_all = ["files", "stack"])]
     to: Option<String>,
-    /// Only the destination of this subscription; can be repeated
-    #[arg(long, value_name = "NS/TOPIC/NAME")]
-    subscription: Vec<SubscriptionName>,
     /// The handshake to use, instead of the one in the files
-    #[arg(long, help_heading = "Handshake", value_enum, requires = "subscription")]
+    #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"])]
     handshake: Option<Handshake>,
     /// The origin of the requests, with --handshake cloudevents: a DNS name that every delivery
     /// carries
-    #[arg(long, help_heading = "Handshake", value_name = "NAME", requires = "handshake")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake")]
     origin: Option<String>,
     /// The requests per minute to ask for, with --handshake cloudevents
-    #[arg(long, help_heading = "Handshake", value_name = "NUMBER", requires = "handshake")]
+    #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake")]
     rate: Option<NonZeroU32>,
     /// Store consents where this deployed CloudFormation stack reads them; without files, its subscriptions
     /// are used
-    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", requires = "consent", conflicts_with = "config")]
     stack: Option<String>,
     /// Store consents in the table of the `lastmile dev` that runs in this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with = "table")]
+    #[arg(long, value_name = "FOLDER", requires = "consent", conflicts_with = "table")]
     config: Option<String>,
     /// Store consents in this DynamoDB table
-    #[arg(long, value_name = "NAME", conflicts_with = "stack")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "consent", conflicts_with = "stack")]
     table: Option<String>,
     /// Listen here for confirmations: a person consents by calling a URL
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent")]
     listen: Option<SocketAddr>,
     /// The public URL of that address; without it, http://IP:PORT
-    #[arg(long, value_name = "URL", value_parser = http_url, requires = "listen")]
+    #[arg(long, help_heading = HEADING, value_name = "URL", value_parser = http_url, requires = "listen")]
     public_url: Option<Url>,
-    #[command(flatten)]
-    environment: EnvironmentArgs,
     /// How long to wait for a confirmation
-    #[arg(long, default_value = "5m", value_parser = brief::parse_ms, value_name = "DURATION")]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        requires = "listen",
+        default_value = "5m",
+        value_parser = brief::parse_ms,
+        value_name = "DURATION"
+    )]
     wait: u64,
 }
+
+/// The heading of the options in the help.
+const HEADING: &str = "Consent";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Handshake {
@@ -116,7 +122,8 @@ struct Validation {
     answer: Answer,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+/// Asks the endpoints, and stores their consents where the options say.
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let reading = if arguments.files.is_empty() {
         of_deployment(&arguments).await?
     } else {
@@ -140,7 +147,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let shown = selected.iter().map(|(subscription, _)| subscription.as_ref());
     let identity = arguments.environment.identity(shown)?;
     let from_here = FromHere::new(allowed, identity, &reading.catalogue.settings().secrets)?;
-    let validator = Validator::open(arguments, from_here).await?;
+    let validator = Validator::open(arguments.consent, from_here).await?;
     // Concurrently: with --listen each of them may wait for minutes.
     let validations = selected
         .into_iter()
@@ -162,9 +169,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// What a deployment has: the topics of the named subscriptions, or all.
 async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
-    let stack = Stack::optional(arguments.stack.as_deref()).await?;
-    let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
-    let wanted = match arguments.subscription.as_slice() {
+    let stack = Stack::optional(arguments.consent.stack.as_deref()).await?;
+    let location = store::location(arguments.consent.to.as_deref(), stack.as_ref())?;
+    let wanted = match arguments.names.as_slice() {
         [] => Wanted::All,
         names => Wanted::topics_of(names),
     };
@@ -178,23 +185,23 @@ fn selected(
     reading: &Reading,
     arguments: &Arguments,
 ) -> anyhow::Result<Vec<(Arc<Subscription>, Consent)>> {
-    if arguments.subscription.is_empty() {
+    if arguments.names.is_empty() {
         let all = reading.catalogue.subscriptions();
         return Ok(all
             .filter_map(|of| Some((Arc::clone(of), of.destination.consent.clone()?)))
             .collect());
     }
-    let named = arguments.subscription.iter().map(|name| {
+    let named = arguments.names.iter().map(|name| {
         let subscription = reading.catalogue.subscription(name);
         let subscription =
             subscription.ok_or_else(|| usage_error(format!("there is no subscription {name}")))?;
-        Ok((Arc::clone(subscription), handshake_of(subscription, arguments)?))
+        Ok((Arc::clone(subscription), handshake_of(subscription, &arguments.consent)?))
     });
     named.collect()
 }
 
 /// The handshake of a named subscription.
-fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::Result<Consent> {
+fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow::Result<Consent> {
     let own = subscription.destination.consent.as_ref();
     let (own_origin, own_rate) = match own {
         Some(Consent::CloudEvents(CloudEventsHandshake { origin, rate })) => {
@@ -226,7 +233,7 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
 }
 
 impl Validator {
-    async fn open(arguments: Arguments, from_here: FromHere) -> anyhow::Result<Self> {
+    async fn open(arguments: ConsentArgs, from_here: FromHere) -> anyhow::Result<Self> {
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
@@ -332,7 +339,7 @@ fn describe(answer: &Answer) -> String {
         Answer::Granted(Rate::PerMinute(requests)) => {
             format!("granted, {requests} requests a minute")
         }
-        Answer::Pending => "pending: nobody confirmed in time; validate again".to_owned(),
+        Answer::Pending => "pending: nobody confirmed in time; try again".to_owned(),
         Answer::Refused(why) => format!("refused: {why}"),
     }
 }

@@ -1,9 +1,8 @@
-//! `lastmile sample`: prints events to start with, as publishers send them.
+//! The samples of `lastmile publish --sample`: events to start with, as publishers send them.
 //!
-//! What it prints is what `publish`, the ingress and the events queue accept, in each form that events have
-//! here: one document per line when piped, indented on a terminal. CloudEvents are built by the SDK.
-
-use std::process::ExitCode;
+//! Separate from publishing, because `try` makes such events too. The samples have each form that events have here.
+//! Printed, they are what the ingress and the events queue accept: one document per line when piped, indented on a
+//! terminal. CloudEvents are built by the SDK.
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
@@ -24,6 +23,8 @@ const EVENTS_MAX: u32 = 10_000;
 const BATCH_EVENTS: u32 = 3;
 /// Their type unless another is given.
 const TYPE: &str = "order.created";
+/// The heading of the options in the help.
+const HEADING: &str = "Samples";
 /// The source of CloudEvents and of JSON.
 const SOURCE: &str = "https://shop.example.com/checkout";
 /// What each order costs.
@@ -50,35 +51,70 @@ enum Kind {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// The form of the events
-    #[arg(value_name = "KIND")]
-    kind: Kind,
-    /// The type of the events
-    #[arg(long = "type", value_name = "TYPE", default_value = TYPE, value_parser = NonEmptyStringValueParser::new())]
+pub(crate) struct SampleArgs {
+    /// Publish sample events of this form instead of files
+    #[arg(long = "sample", value_name = "KIND", help_heading = HEADING)]
+    kind: Option<Kind>,
+    /// Only print the samples, to save them or to send them by another program
+    #[arg(long, requires = "kind", help_heading = HEADING)]
+    dry_run: bool,
+    #[command(flatten)]
+    members: MemberArgs,
+}
+
+/// What samples have in common.
+#[derive(Debug, clap::Args)]
+struct MemberArgs {
+    /// The type of the samples
+    #[arg(
+        long = "type",
+        requires = "kind",
+        help_heading = HEADING,
+        value_name = "TYPE",
+        default_value = TYPE,
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     event_type: String,
     /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
-    #[arg(long, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
     source: Option<String>,
     /// Their subject; by default orders/NUMBER
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
-    /// The id; several events have -1, -2 and so on at its end. By default a new one for each event
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    /// The id; several samples have -1, -2 and so on at its end. By default a new one for each
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
-    /// How many events; a batch has 3 unless this is given
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX)))]
+    /// How many samples; a batch has 3 unless this is given
+    #[arg(
+        long,
+        requires = "kind",
+        help_heading = HEADING,
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX))
+    )]
     count: Option<u32>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    for document in documents(arguments, Machine.now_ms())? {
-        match stdout_is_terminal() {
-            true => out_json(&serde_json::to_string_pretty(&document)?)?,
-            false => out_json(&serde_json::to_string(&document)?)?,
-        }
+impl SampleArgs {
+    /// The samples as a text that `publish` reads; `None` if nobody wants some.
+    pub(crate) fn text(&self, now_ms: u64) -> anyhow::Result<Option<String>> {
+        let Some(kind) = self.kind else { return Ok(None) };
+        let lines = documents(kind, &self.members, now_ms)?;
+        let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(lines.join("\n")))
     }
-    Ok(ExitCode::SUCCESS)
+
+    /// Prints them if they are only wanted in print; the answer is whether they are.
+    pub(crate) fn print_only(&self, now_ms: u64) -> anyhow::Result<bool> {
+        let Some(kind) = self.kind.filter(|_| self.dry_run) else { return Ok(false) };
+        for document in documents(kind, &self.members, now_ms)? {
+            match stdout_is_terminal() {
+                true => out_json(&serde_json::to_string_pretty(&document)?)?,
+                false => out_json(&serde_json::to_string(&document)?)?,
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// A new event in the form of this input, as it would be published; `None` where only other services write one.
@@ -90,13 +126,12 @@ pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
         Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => return Ok(None),
     };
     let event_type = TYPE.to_owned();
-    let arguments =
-        Arguments { kind, event_type, source: None, subject: None, id: None, count: None };
-    let documents = documents(&arguments, Machine.now_ms())?;
+    let members = MemberArgs { event_type, source: None, subject: None, id: None, count: None };
+    let documents = documents(kind, &members, Machine.now_ms())?;
     documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
 }
 
-/// What is printed at once.
+/// One document, which is a line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -139,13 +174,13 @@ struct Members {
     at: String,
 }
 
-fn documents(arguments: &Arguments, now_ms: u64) -> anyhow::Result<Vec<Document>> {
-    let count = arguments.count.unwrap_or(match arguments.kind {
+fn documents(kind: Kind, arguments: &MemberArgs, now_ms: u64) -> anyhow::Result<Vec<Document>> {
+    let count = arguments.count.unwrap_or(match kind {
         Kind::Batch => BATCH_EVENTS,
         Kind::CloudEvents | Kind::EventGrid | Kind::Json => 1,
     });
     let all = (1..=count).map(|number| members(arguments, number, count, now_ms));
-    match arguments.kind {
+    match kind {
         Kind::CloudEvents => {
             let events = all.map(|of| cloud_event(arguments, of).map(Box::new));
             events.map(|event| event.map(Document::CloudEvent)).collect()
@@ -161,7 +196,7 @@ fn documents(arguments: &Arguments, now_ms: u64) -> anyhow::Result<Vec<Document>
     }
 }
 
-fn members(arguments: &Arguments, number: u32, count: u32, now_ms: u64) -> Members {
+fn members(arguments: &MemberArgs, number: u32, count: u32, now_ms: u64) -> Members {
     let id = match &arguments.id {
         Some(id) if count == 1 => id.clone(),
         Some(id) => format!("{id}-{number}"),
@@ -171,7 +206,7 @@ fn members(arguments: &Arguments, number: u32, count: u32, now_ms: u64) -> Membe
     Members { number, id, subject, at: moment::rfc3339(now_ms) }
 }
 
-fn cloud_event(arguments: &Arguments, of: Members) -> anyhow::Result<Event> {
+fn cloud_event(arguments: &MemberArgs, of: Members) -> anyhow::Result<Event> {
     let event = EventBuilderV10::new()
         .id(of.id)
         .source(arguments.source.as_deref().unwrap_or(SOURCE))
@@ -183,7 +218,7 @@ fn cloud_event(arguments: &Arguments, of: Members) -> anyhow::Result<Event> {
     event.map_err(|error| usage_error(error.to_string()))
 }
 
-fn event_grid_event(arguments: &Arguments, of: Members) -> EventGridEvent {
+fn event_grid_event(arguments: &MemberArgs, of: Members) -> EventGridEvent {
     EventGridEvent {
         id: of.id,
         topic: arguments.source.clone().unwrap_or_else(|| EVENT_GRID_TOPIC.to_owned()),
@@ -195,7 +230,7 @@ fn event_grid_event(arguments: &Arguments, of: Members) -> EventGridEvent {
     }
 }
 
-fn order(arguments: &Arguments, of: Members) -> Order {
+fn order(arguments: &MemberArgs, of: Members) -> Order {
     Order {
         order_id: of.id,
         kind: arguments.event_type.clone(),
@@ -221,13 +256,13 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        arguments: Arguments,
+        samples: SampleArgs,
     }
 
     fn printed(words: &[&str]) -> Vec<Value> {
-        let line = Line::parse_from([&["sample"], words].concat());
-        let documents = documents(&line.arguments, 1_795_158_180_123).expect("events");
-        documents.iter().map(|document| serde_json::to_value(document).expect("JSON")).collect()
+        let line = Line::parse_from([&["publish", "--sample"], words].concat());
+        let text = line.samples.text(1_795_158_180_123).expect("events").expect("samples");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
     #[test]
@@ -277,7 +312,10 @@ mod tests {
         let empty = ["--type", "--source", "--subject", "--id"].map(|name| [name, ""]);
         for option in [["--count", "0"]].into_iter().chain(empty) {
             let [name, value] = option;
-            assert!(Line::try_parse_from(["sample", "batch", name, value]).is_err(), "{name}");
+            assert!(
+                Line::try_parse_from(["publish", "--sample", "batch", name, value]).is_err(),
+                "{name}"
+            );
         }
     }
 }
