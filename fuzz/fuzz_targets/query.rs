@@ -7,7 +7,7 @@
 #![expect(dead_code, reason = "what the rest of the page uses")]
 
 mod console;
-#[path = "../../crates/cli/src/filter_args.rs"]
+#[path = "../../crates/cli/src/operations/filter_args.rs"]
 mod filter_args;
 
 use libfuzzer_sys::fuzz_target;

@@ -14,76 +14,11 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
-mod access;
-mod advice;
-mod attempts;
-mod aws_targets;
-mod cache_folder;
-mod change_record;
-mod command_line;
 mod commands;
-mod compiled;
-mod confirm;
 mod console;
-mod container;
-mod cost;
-mod curl;
-mod data_lock;
-mod destinations;
-mod dev_log;
-mod dev_view;
-#[cfg(test)]
-mod documented_commands;
-mod environment;
-mod event_report;
-mod exchange_text;
-mod files;
-mod filter_args;
-mod from_here;
-mod help;
-mod interrupt;
-mod key_sets;
-mod known_topic;
-mod line_words;
-mod lints;
-mod locations;
-mod log_view;
-mod mapped_addresses;
-mod missing_destinations;
-mod named_secret;
-mod numbers;
-mod output;
-mod progress;
-mod publish_moment;
-mod queue;
-mod queues;
-mod redaction;
-mod rendered_request;
-mod rendered_samples;
-mod repeats;
-mod replay_end;
-mod replay_rate;
-mod replay_sender;
-mod sample_events;
-mod saved_files;
-mod set_aside;
-mod shell;
-mod shown_exchange;
-#[cfg(feature = "aws")]
-mod simulated_policy;
-mod stack;
-mod store;
-mod styled;
-#[cfg(feature = "aws")]
-mod target_permissions;
-mod text;
-mod this_machine;
-mod topic_news;
-mod topics;
-mod trace;
-mod unreadable_ledger;
-mod unset_secrets;
-mod writable;
+mod operations;
+mod terminal;
+mod views;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -97,8 +32,8 @@ use crate::commands::{
     destinations as destinations_command, dev, explain, man, publish, rollback, secret, subscriber,
     subscriptions, trace as trace_command, try_out,
 };
-use crate::files::UsageError;
-use crate::output::{goes_on_unread, is_closed, note};
+use crate::terminal::output::{goes_on_unread, is_closed, note};
+use crate::terminal::usage::UsageError;
 
 /// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
@@ -199,11 +134,11 @@ impl Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let stack = std::env::var(command_line::STACK).ok();
-    let matches = command_line::matches(&described(), &words, stack.as_deref());
+    let stack = std::env::var(commands::command_line::STACK).ok();
+    let matches = commands::command_line::matches(&described(), &words, stack.as_deref());
     let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
-        Err(error) => return ExitCode::from(command_line::print(&error, &words)),
+        Err(error) => return ExitCode::from(commands::command_line::print(&error, &words)),
     };
     match run(arguments.command).await {
         Ok(code) => code,
@@ -211,10 +146,11 @@ async fn main() -> ExitCode {
         Err(error) if is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let words = words.iter().filter_map(|word| word.to_str());
-            let problem = redaction::without_secrets(&advice::describe(&error), words);
+            let problem =
+                terminal::redaction::without_secrets(&terminal::advice::describe(&error), words);
             note(format_args!("lastmile: {problem}"));
             if error.is::<UsageError>() {
-                ExitCode::from(command_line::USAGE)
+                ExitCode::from(commands::command_line::USAGE)
             } else {
                 ExitCode::FAILURE
             }
@@ -224,7 +160,7 @@ async fn main() -> ExitCode {
 
 /// The command line with the help of every command.
 fn described() -> clap::Command {
-    help::with_help(Arguments::command())
+    commands::help::with_help(Arguments::command())
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -244,7 +180,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "aws")]
         Command::Doctor(arguments) => doctor::run(arguments).await,
         #[cfg(not(feature = "aws"))]
-        Command::Doctor(_) => Err(stack::built_without_aws()),
+        Command::Doctor(_) => Err(operations::stack::built_without_aws()),
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Console(arguments) => console_command::run(arguments).await,
         Command::Trace(arguments) => trace_command::run(arguments).await,

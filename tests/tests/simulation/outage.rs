@@ -20,7 +20,7 @@ use super::world::{Inner, World};
 
 /// The figures of `lastmile cost`.
 #[expect(dead_code, reason = "the others are measured beside it")]
-#[path = "../../../crates/cli/src/cost/measured.rs"]
+#[path = "../../../crates/cli/src/operations/cost/measured.rs"]
 mod measured;
 
 /// The work of a day of waiting.
@@ -110,7 +110,7 @@ fn assert_measured(deliveries: usize) {
         let is_close = (0.96..1.04).contains(&(measured / counted));
         assert!(
             is_close,
-            "crates/cli/src/cost/measured.rs: {name} = {measured:.1}; then scripts/generate"
+            "crates/cli/src/operations/cost/measured.rs: {name} = {measured:.1}; then scripts/generate"
         );
     }
     // Ten failures, five probes in the first five minutes, and then one every five minutes.

@@ -14,19 +14,21 @@ use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 
-use crate::change_record::RecordArgs;
-use crate::confirm::may_proceed;
-use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::key_sets::PublicKeys;
-use crate::lints::with_lints;
-use crate::mapped_addresses::print_mappings;
-use crate::missing_destinations::report_placeholders;
-use crate::output::{note, out};
-use crate::set_aside;
-use crate::stack::Stack;
-use crate::store::Target;
-use crate::topics::{Changed, Plan, Topics};
-use crate::{text, topic_news};
+use crate::operations::change_record::RecordArgs;
+use crate::operations::files::{Files, have_errors, print_findings};
+use crate::operations::key_sets::PublicKeys;
+use crate::operations::lints::with_lints;
+use crate::operations::missing_destinations::report_placeholders;
+use crate::operations::set_aside;
+use crate::operations::stack::Stack;
+use crate::operations::store::Target;
+use crate::operations::topic_news;
+use crate::operations::topics::{Changed, Plan, Topics};
+use crate::terminal::confirm::may_proceed;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+use crate::views::mapped_addresses::print_mappings;
 
 /// The exit code of `--dry-run` if something would change.
 const DIFFERS: u8 = 2;

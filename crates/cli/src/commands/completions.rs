@@ -6,7 +6,7 @@ use clap::Command;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::Shell;
 
-use crate::output::out_raw;
+use crate::terminal::output::out_raw;
 
 /// The shells that are supported.
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use crate::access::access;
 use crate::console::{RateSource, Setup, Sources, serve};
-use crate::container::ContainerArgs;
-use crate::destinations::place::PlaceArgs;
-use crate::interrupt;
-use crate::output::out;
-use crate::replay_sender::ReplayQueueArgs;
-use crate::this_machine::listen;
+use crate::operations::access::access;
+use crate::operations::container::ContainerArgs;
+use crate::operations::destinations::place::PlaceArgs;
+use crate::operations::replay_sender::ReplayQueueArgs;
+use crate::operations::this_machine::listen;
+use crate::terminal::interrupt;
+use crate::terminal::output::out;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 #[cfg(feature = "aws")]
 async fn rates(stack: Option<&str>) -> anyhow::Result<RateSource> {
     use crate::console::CloudWatch;
-    use crate::stack::{Stack, aws};
+    use crate::operations::stack::{Stack, aws};
     Ok(match stack {
         Some(name) => {
             RateSource::CloudWatch(CloudWatch::of(&aws().await, &Stack::describe(name).await?))

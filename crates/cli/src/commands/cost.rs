@@ -1,6 +1,6 @@
 //! `lastmile cost`: what a load costs in a month, what it needs, and which limit it reaches first.
 //!
-//! Separate from [`crate::cost`], which estimates: this file reads options, and prints. The members of the JSON are a contract.
+//! Separate from [`crate::operations::cost`], which estimates: this file reads options, and prints. The members of the JSON are a contract.
 
 use std::process::ExitCode;
 
@@ -12,13 +12,15 @@ use delivery::time::brief::parse_ms;
 use delivery::time::duration::MINUTE_MS;
 use serde_json::{Value, json};
 
-use crate::cost::beside::Beside;
-use crate::cost::{Estimate, Line, MONTH_DAYS, Need, PRICES_FROM, Plan, estimate, sum, tightest};
-use crate::files::usage_error;
-use crate::numbers::{count, decimals, percent, precise};
-use crate::output::{Output, out, out_json};
-use crate::queues::{SHARES, Shares, shares_of};
-use crate::text::Table;
+use crate::operations::cost::beside::Beside;
+use crate::operations::cost::{
+    Estimate, Line, MONTH_DAYS, Need, PRICES_FROM, Plan, estimate, sum, tightest,
+};
+use crate::operations::queues::{SHARES, Shares, shares_of};
+use crate::terminal::numbers::{count, decimals, percent, precise};
+use crate::terminal::output::{Output, out, out_json};
+use crate::terminal::text::Table;
+use crate::terminal::usage::usage_error;
 
 /// The most deliveries of a month: numbers are exact up to here.
 const DELIVERIES_MAX: f64 = 1e14;
@@ -204,7 +206,7 @@ fn first_limit(plan: &Plan, needs: &[Need]) -> String {
 
 /// A table whose columns `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
-    let mut table = crate::text::table(head);
+    let mut table = crate::terminal::text::table(head);
     table.align_right(right);
     table
 }
@@ -265,7 +267,7 @@ fn dollars(usd: f64) -> String {
     let text = format!("{usd:.digits$}");
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
     let whole: u64 = whole.parse().unwrap_or(u64::MAX);
-    format!("{}.{rest}", crate::text::grouped(whole))
+    format!("{}.{rest}", crate::terminal::text::grouped(whole))
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -27,11 +27,12 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::compiled::Compiled;
-use crate::files::Files;
-use crate::output::{note, out};
-use crate::this_machine::allow_private;
-use crate::{log_view, text};
+use crate::operations::compiled::Compiled;
+use crate::operations::files::Files;
+use crate::operations::this_machine::allow_private;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::views::log_view;
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");

@@ -21,29 +21,33 @@ use local::watch::Line;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::advice::chain;
-use crate::aws_targets::{listed_here, refused_here};
-use crate::compiled::Compiled;
+use crate::commands::named_secret;
 use crate::console::{
-    Access, LiveSetup, RateSource, Recording, Served, Setup, Sources, Witness, record, serve,
+    LiveSetup, RateSource, Recording, Served, Setup, Sources, Witness, record, serve,
 };
-use crate::data_lock::DataLock;
-use crate::destinations::place::Place;
-use crate::dev_log::DevLog;
-use crate::dev_view::{DevView, Ready};
-use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report};
-use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::interrupt;
-use crate::log_view;
-use crate::named_secret;
-use crate::output::{LineOutput, note};
-use crate::replay_sender::ReplayQueues;
-use crate::saved_files::{Saved, SavedFiles};
-use crate::shell;
-use crate::styled::{ColorArgs, Screen};
-use crate::text;
-use crate::this_machine::{allow_private, aws_endpoint, listen, listen_at, reached_at};
-use crate::unset_secrets::all_unset_here;
+use crate::operations::access::Access;
+use crate::operations::aws_targets::{listed_here, refused_here};
+use crate::operations::compiled::Compiled;
+use crate::operations::data_lock::DataLock;
+use crate::operations::destinations::place::Place;
+use crate::operations::dev_log::DevLog;
+use crate::operations::environment::{
+    Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report,
+};
+use crate::operations::files::{Files, have_errors, print_findings};
+use crate::operations::replay_sender::ReplayQueues;
+use crate::operations::saved_files::{Saved, SavedFiles};
+use crate::operations::shell;
+use crate::operations::this_machine::{allow_private, aws_endpoint, listen, listen_at, reached_at};
+use crate::operations::unset_secrets::all_unset_here;
+use crate::terminal::advice::chain;
+use crate::terminal::interrupt;
+use crate::terminal::output::{LineOutput, note};
+use crate::terminal::styled::{ColorArgs, Screen};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+use crate::views::dev_view::{DevView, Ready};
+use crate::views::log_view;
 
 /// The file that is used if none is named.
 const USUAL_FILE: &str = "subscriptions.yaml";

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Command, ValueHint};
 
-use crate::output::note;
-use crate::text;
+use crate::terminal::output::note;
+use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -21,3 +21,10 @@ pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
 pub(crate) mod trace;
 pub(crate) mod try_out;
+
+pub(crate) mod command_line;
+#[cfg(test)]
+pub(crate) mod documented_commands;
+pub(crate) mod help;
+pub(crate) mod named_secret;
+pub(crate) mod publish_moment;

@@ -1,7 +1,7 @@
 //! `lastmile publish`: publishes events from files, or samples, to a queue or an HTTP ingress.
 //!
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
-//! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::publish_moment)), and nothing
+//! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::commands::publish_moment)), and nothing
 //! else of it changes. An element that is not an event is rejected with its line; the rest is sent.
 
 use std::io::Read as _;
@@ -29,15 +29,17 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::value::RawValue;
 use url::Url;
 
-use crate::advice::{aws_error, describe};
-use crate::files::usage_error;
-use crate::output::{note, out};
-use crate::publish_moment::{MomentArgs, PublishMoment};
-use crate::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
-use crate::sample_events::SampleArgs;
-use crate::stack::Stack;
-use crate::this_machine::is_here;
-use crate::{known_topic, progress, text};
+use crate::commands::publish_moment::{MomentArgs, PublishMoment};
+use crate::operations::known_topic;
+use crate::operations::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
+use crate::operations::sample_events::SampleArgs;
+use crate::operations::stack::Stack;
+use crate::operations::this_machine::is_here;
+use crate::terminal::advice::{aws_error, describe};
+use crate::terminal::output::{note, out};
+use crate::terminal::progress;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 /// Concurrent sends.
 const CONCURRENT_SENDS: usize = 32;

@@ -14,17 +14,18 @@ use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::time::moment;
 use delivery::topic_object;
 
-use crate::advice::chain;
-use crate::change_record::RecordArgs;
 use crate::commands::apply::{may_replace, print_changed, print_changes};
-use crate::files::usage_error;
-use crate::key_sets::PublicKeys;
-use crate::output::{note, out};
-use crate::set_aside;
-use crate::stack::Stack;
-use crate::store::Target;
-use crate::topics::{Change, Current, Object, Topics};
-use crate::{text, topic_news};
+use crate::operations::change_record::RecordArgs;
+use crate::operations::key_sets::PublicKeys;
+use crate::operations::set_aside;
+use crate::operations::stack::Stack;
+use crate::operations::store::Target;
+use crate::operations::topic_news;
+use crate::operations::topics::{Change, Current, Object, Topics};
+use crate::terminal::advice::chain;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -11,7 +11,7 @@ use delivery::request::new_key::{KeyPair, key_pair, shared_secret};
 use delivery::subscription::public_key::{PRIVATE_PREFIX, PublicKey};
 use serde_json::json;
 
-use crate::output::{Output, note};
+use crate::terminal::output::{Output, note};
 
 /// The variable of the next steps.
 const VARIABLE: &str = "SIGNING_SECRET";

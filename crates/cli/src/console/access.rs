@@ -6,37 +6,9 @@
 use maud::{Markup, html};
 
 use super::shell::markup::line;
-
-/// An action that needs write permission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
-    /// Start or resume a replay.
-    Replay,
-    /// Dismiss dead letters, or undo a dismissal.
-    Dismiss,
-}
-
-/// The reasons why actions are denied.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Access {
-    replay: Option<String>,
-    dismiss: Option<String>,
-}
+pub(super) use crate::operations::access::{Access, Action};
 
 impl Access {
-    /// Each argument is the reason for denying that action; `None` allows it.
-    pub(crate) fn new(replay: Option<String>, dismiss: Option<String>) -> Self {
-        Self { replay, dismiss }
-    }
-
-    /// The reason why an action is denied; `None` if it is allowed or could not be tested.
-    pub(super) fn denied(&self, action: Action) -> Option<&str> {
-        match action {
-            Action::Replay => self.replay.as_deref(),
-            Action::Dismiss => self.dismiss.as_deref(),
-        }
-    }
-
     /// A button that submits its form, or the same button disabled, with the reason.
     pub(super) fn submit(&self, action: Action, is_primary: bool, text: &Markup) -> Markup {
         match self.denied(action) {

@@ -17,8 +17,8 @@ use super::shell::error::PageError;
 use super::shell::guard::FormToken;
 use super::shell::layout::{PageLayout, Section};
 use super::sources::Sources;
-use crate::destinations::place::Place;
-use crate::replay_sender::ReplayQueues;
+use crate::operations::destinations::place::Place;
+use crate::operations::replay_sender::ReplayQueues;
 
 /// The state in the form that axum passes to handlers.
 pub(super) type SharedConsole = Arc<Console>;

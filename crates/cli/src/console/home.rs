@@ -29,7 +29,7 @@ use super::shell::layout::{PageLayout, Section, UpdateSchedule, reading};
 use super::shell::markup::{age, line, outcome, word};
 use super::shell::query::{LIST, Query, href, pairs, range_ms};
 use super::sources::SourcesRead;
-use crate::text;
+use crate::terminal::text;
 
 /// Causes on the page at most, as in `lastmile deadletters why`.
 const CAUSES_MAX: usize = 30;

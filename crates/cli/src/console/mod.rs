@@ -4,8 +4,8 @@
 //! the commands:
 //!
 //! - The crate `deadletters` finds, groups and replays dead letters.
-//! - [`crate::destinations`] reads the health of destinations.
-//! - [`crate::event_report`] explains which subscriptions get an event.
+//! - [`crate::operations::destinations`] reads the health of destinations.
+//! - [`crate::operations::event_report`] explains which subscriptions get an event.
 //!
 //! The server renders pages of links and forms. This needs the least code, because the values are already there, and a browser
 //! needs no second model of them. Links and forms work with a keyboard, with a screen reader and without scripts. Scripts only
@@ -47,7 +47,6 @@ use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub(crate) use self::access::Access;
 use self::app::{Console, SharedConsole};
 use self::destinations::HealthCache;
 #[cfg(feature = "aws")]
@@ -63,10 +62,11 @@ use self::replay::{jobs, plan};
 use self::shell::error::PageError;
 use self::shell::guard::{self, FormToken};
 pub(crate) use self::sources::Sources;
-use crate::destinations::place::Place;
-use crate::interrupt;
-use crate::output::note;
-use crate::replay_sender::ReplayQueues;
+use crate::operations::access::Access;
+use crate::operations::destinations::place::Place;
+use crate::operations::replay_sender::ReplayQueues;
+use crate::terminal::interrupt;
+use crate::terminal::output::note;
 
 /// The place that a console shows, and the actions that it allows.
 pub(crate) struct Setup {

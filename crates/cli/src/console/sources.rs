@@ -15,10 +15,10 @@ use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
 use dialects::{Finding, Reading, Severity};
 
-use crate::destinations::place::Place;
-use crate::files::Files;
-use crate::text;
-use crate::topics::Wanted;
+use crate::operations::destinations::place::Place;
+use crate::operations::files::Files;
+use crate::operations::topics::Wanted;
+use crate::terminal::text;
 
 /// Interval between checks of the files.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);

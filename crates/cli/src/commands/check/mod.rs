@@ -27,19 +27,21 @@ use dialects::{Finding, Reading, Severity};
 use serde::Serialize;
 
 use self::summary::Rules;
-use crate::aws_targets::TargetRules;
-use crate::files::{Files, have_errors};
-use crate::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
-use crate::output::{note, out, out_json};
-use crate::stack::Stack;
-use crate::topics::{self, Deployed, Wanted};
-use crate::writable::Problem;
-use crate::{missing_destinations, store, text};
+use crate::operations::aws_targets::TargetRules;
+use crate::operations::files::{Files, have_errors};
+use crate::operations::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
+use crate::operations::missing_destinations;
+use crate::operations::stack::Stack;
+use crate::operations::store;
+use crate::operations::topics::{self, Deployed, Wanted};
+use crate::operations::writable::Problem;
+use crate::terminal::output::{note, out, out_json};
+use crate::terminal::text;
 #[cfg(feature = "aws")]
 use {
-    crate::advice::chain,
-    crate::stack::aws,
-    crate::target_permissions::{Simulated, simulated},
+    crate::operations::stack::aws,
+    crate::operations::target_permissions::{Simulated, simulated},
+    crate::terminal::advice::chain,
     adapters::aws_ports::with_limits,
 };
 

@@ -11,10 +11,10 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use dialects::{LeftOut, Reading, is_stock_knative};
 
-use crate::attempts::{Attempts, Tries};
-use crate::aws_targets::TargetRules;
-use crate::lints::AddressRules;
-use crate::text;
+use crate::operations::attempts::{Attempts, Tries};
+use crate::operations::aws_targets::TargetRules;
+use crate::operations::lints::AddressRules;
+use crate::terminal::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
 /// The most rows of the table: more than anybody reads, and fewer than a deployment may have.

@@ -14,8 +14,8 @@ use clap::builder::NonEmptyStringValueParser;
 use delivery::native::documents;
 use serde_json::Value;
 
-use crate::files::{Files, have_errors, print_findings};
-use crate::output::{out_json, out_raw};
+use crate::operations::files::{Files, have_errors, print_findings};
+use crate::terminal::output::{out_json, out_raw};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

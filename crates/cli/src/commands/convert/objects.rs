@@ -15,12 +15,12 @@ use delivery::topic_object::{DeploymentObjects, SettingsObject};
 use dialects::Reading;
 
 use super::NOTHING;
-use crate::files::{Files, have_errors, print_findings};
-use crate::lints::with_lints;
-use crate::missing_destinations::report_placeholders;
-use crate::output::{note, out};
-use crate::text;
-use crate::topics::destinations_of;
+use crate::operations::files::{Files, have_errors, print_findings};
+use crate::operations::lints::with_lints;
+use crate::operations::missing_destinations::report_placeholders;
+use crate::operations::topics::destinations_of;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
 
 /// Writes the topics of these files as objects of an owner below a folder. Other files there stay.
 ///

@@ -7,7 +7,7 @@
 use deadletters::cause::{Cause, CauseId};
 
 use super::title_lines;
-use crate::text;
+use crate::terminal::text;
 
 /// The causes that are shown: what is set aside, and the most frequent ones.
 const CAUSES_MAX: usize = 30;

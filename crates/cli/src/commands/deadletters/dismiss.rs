@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use super::search::Search;
 use super::selection::{SelectionArgs, take_each};
-use crate::files::usage_error;
-use crate::output::{note, out};
-use crate::text;
-use crate::this_machine::user;
+use crate::operations::this_machine::user;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -9,8 +9,10 @@ use deadletters::replay::ends::{EndCounts, Ends, LOOK_EVERY_MS};
 use delivery::ports::Clock as _;
 use delivery::time::duration::format_ms;
 
-use crate::output::{note, out};
-use crate::{progress, shell, text};
+use crate::operations::shell;
+use crate::terminal::output::{note, out};
+use crate::terminal::progress;
+use crate::terminal::text;
 
 /// Waits until everything that was sent has ended, at most this long, and reports it. True if all was delivered.
 pub(super) async fn wait(

@@ -13,9 +13,9 @@ use delivery::time::duration::{self, HOUR_MS};
 
 use super::new_letters::NewLetters;
 use super::selection::SelectionArgs;
-use crate::interrupt;
-use crate::output::{note, out};
-use crate::text;
+use crate::terminal::interrupt;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
 
 /// Shows those that are there, at most as many as the limit, and then each new one.
 pub(super) async fn run(

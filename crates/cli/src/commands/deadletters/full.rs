@@ -6,7 +6,7 @@ use futures::stream::TryStreamExt as _;
 
 use super::json::{DeadLetterJson, Links};
 use super::selection::SelectionArgs;
-use crate::output::out_json;
+use crate::terminal::output::out_json;
 
 pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let (search, filter) = selection.search().await?;

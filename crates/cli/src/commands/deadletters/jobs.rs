@@ -10,11 +10,11 @@ use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
 use super::replay::parse_job_name;
-use crate::container::ContainerArgs;
-use crate::output::{Output, note};
-use crate::replay_end::NO_END;
-use crate::text::{self, Table};
-use crate::unreadable_ledger::not_shown;
+use crate::operations::container::ContainerArgs;
+use crate::terminal::output::{Output, note};
+use crate::terminal::text::{self, Table};
+use crate::views::replay_end::NO_END;
+use crate::views::unreadable_ledger::not_shown;
 
 const COLUMNS: [&str; 14] = [
     "job",

@@ -13,8 +13,8 @@ use delivery::time::brief;
 use super::json::ListedJson;
 use super::selection::SelectionArgs;
 use super::{follow, full};
-use crate::output::{out, out_json};
-use crate::text::{self, Table};
+use crate::terminal::output::{out, out_json};
+use crate::terminal::text::{self, Table};
 
 const COLUMNS: [&str; 8] =
     ["id", "decided", "subscription", "event", "reason", "last", "attempts", "state"];

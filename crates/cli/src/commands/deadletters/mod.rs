@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::output::{goes_on_unread, is_closed};
+use crate::terminal::output::{goes_on_unread, is_closed};
 
 /// The exit code of a failure.
 const FAILED: u8 = 1;

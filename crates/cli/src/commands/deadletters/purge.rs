@@ -10,10 +10,11 @@ use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
 use super::selection::SelectionArgs;
-use crate::confirm::may_proceed;
-use crate::files::usage_error;
-use crate::output::{note, out};
-use crate::{progress, text};
+use crate::terminal::confirm::may_proceed;
+use crate::terminal::output::{note, out};
+use crate::terminal::progress;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

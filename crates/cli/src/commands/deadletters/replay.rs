@@ -21,18 +21,18 @@ use super::search::Search;
 use super::selection::take_each;
 use super::sending::send;
 use super::{resume, until_quiet};
-use crate::advice::chain;
-use crate::confirm::may_proceed;
-use crate::container::ContainerArgs;
-use crate::destinations::stopped;
-use crate::files::usage_error;
-use crate::filter_args::FilterArgs;
-use crate::output::{note, out};
-use crate::replay_rate::RateUsed;
-use crate::replay_sender::{ReplayQueueArgs, ReplayQueues};
-use crate::text;
-use crate::this_machine::user;
-use crate::unreadable_ledger::{not_shown, refusal};
+use crate::operations::container::ContainerArgs;
+use crate::operations::destinations::stopped;
+use crate::operations::filter_args::FilterArgs;
+use crate::operations::replay_rate::RateUsed;
+use crate::operations::replay_sender::{ReplayQueueArgs, ReplayQueues};
+use crate::operations::this_machine::user;
+use crate::terminal::advice::chain;
+use crate::terminal::confirm::may_proceed;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+use crate::views::unreadable_ledger::{not_shown, refusal};
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]

@@ -20,12 +20,14 @@ use delivery::ports::{BlobTag, Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
 
-use crate::advice::aws_error;
-use crate::advice::chain;
-use crate::container::ContainerArgs;
-use crate::output::{note, out};
-use crate::stack::Stack;
-use crate::{progress, queue, text};
+use crate::operations::container::ContainerArgs;
+use crate::operations::queue;
+use crate::operations::stack::Stack;
+use crate::terminal::advice::aws_error;
+use crate::terminal::advice::chain;
+use crate::terminal::output::{note, out};
+use crate::terminal::progress;
+use crate::terminal::text;
 
 /// Messages of one receive.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>

@@ -10,12 +10,12 @@ use url::Url;
 
 use super::replay::Arguments;
 use super::sending::send;
-use crate::confirm::{is_confirmed, may_proceed};
-use crate::files::usage_error;
-use crate::output::{note, out};
-use crate::replay_rate::RateUsed;
-use crate::text;
-use crate::this_machine::is_here;
+use crate::operations::replay_rate::RateUsed;
+use crate::operations::this_machine::is_here;
+use crate::terminal::confirm::{is_confirmed, may_proceed};
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 /// The most uncertain chunks that are listed by number.
 const LISTED_CHUNKS_MAX: usize = 20;

@@ -12,8 +12,10 @@ use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
 use super::selection::in_state;
-use crate::output::note;
-use crate::{progress, shell, text};
+use crate::operations::shell;
+use crate::terminal::output::note;
+use crate::terminal::progress;
+use crate::terminal::text;
 
 /// The most causes that are listed for one that does not exist.
 const CAUSES_MAX: usize = 20;

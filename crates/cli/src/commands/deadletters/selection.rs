@@ -7,11 +7,11 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use futures::stream::TryStreamExt as _;
 
 use super::search::Search;
-use crate::container::ContainerArgs;
-use crate::filter_args::FilterArgs;
-use crate::output::note;
-use crate::text;
-use crate::unreadable_ledger::{dismissals_not_read, not_shown};
+use crate::operations::container::ContainerArgs;
+use crate::operations::filter_args::FilterArgs;
+use crate::terminal::output::note;
+use crate::terminal::text;
+use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
 
 /// Which dead letters of which container.
 #[derive(Debug, clap::Args)]

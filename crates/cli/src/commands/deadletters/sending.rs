@@ -10,8 +10,11 @@ use deadletters::replay::{PROBED, ReplayJob, RunEvent, RunOptions};
 use delivery::ports::Clock as _;
 
 use super::ends;
-use crate::output::{note, out};
-use crate::{interrupt, progress, shell, text};
+use crate::operations::shell;
+use crate::terminal::interrupt;
+use crate::terminal::output::{note, out};
+use crate::terminal::progress;
+use crate::terminal::text;
 
 /// Runs a job of the container that these options name. True if it has sent everything, and all of it was delivered
 /// where that is waited for.

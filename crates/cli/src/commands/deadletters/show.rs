@@ -14,12 +14,12 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
-use crate::container::ContainerArgs;
-use crate::output::{Output, note, out, out_json, out_raw};
-use crate::replay_end::NO_END;
-use crate::text;
-use crate::text::attempts::{Attempts, without_duration};
-use crate::unreadable_ledger::not_shown;
+use crate::operations::container::ContainerArgs;
+use crate::terminal::output::{Output, note, out, out_json, out_raw};
+use crate::terminal::text;
+use crate::terminal::text::attempts::{Attempts, without_duration};
+use crate::views::replay_end::NO_END;
+use crate::views::unreadable_ledger::not_shown;
 
 /// How many dead letters of the same event are listed.
 const SAME_EVENT_MAX: usize = 20;

@@ -10,8 +10,8 @@ use delivery::time::moment::rfc3339;
 use serde_json::json;
 
 use super::search::Search;
-use crate::output::Output;
-use crate::text;
+use crate::terminal::output::Output;
+use crate::terminal::text;
 
 /// The longest bar, in characters.
 const BAR_MAX_CHARS: u64 = 40;

@@ -5,7 +5,7 @@
 //! Promises: nothing is left out that has room. Otherwise the beginning stays, which has the status, and the end, which often has the
 //! field. Sentences at the end that name no field are left out first.
 
-use crate::text::first_chars;
+use crate::terminal::text::first_chars;
 
 /// A shorter part of a word at the beginning of the second line is left out with the words before it.
 const WORD_PART_MAX_CHARS: usize = 12;

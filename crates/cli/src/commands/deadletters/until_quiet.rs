@@ -16,10 +16,10 @@ use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
 use super::new_letters::NewLetters;
 use super::replay::{Arguments, Round, round};
-use crate::interrupt;
-use crate::output::note;
-use crate::stack::Stack;
-use crate::text;
+use crate::operations::stack::Stack;
+use crate::terminal::interrupt;
+use crate::terminal::output::note;
+use crate::terminal::text;
 
 /// The longest time between two rounds: each lists the container.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::causes_text::report;
 use super::selection::SelectionArgs;
 use super::sums::{self, By};
-use crate::output::Output;
+use crate::terminal::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -31,7 +31,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let causes = search.letters.causes(&filter).await?;
     search.clear();
-    let table = || report(&causes, crate::text::width(), &place);
+    let table = || report(&causes, crate::terminal::text::width(), &place);
     arguments.output.write(causes.is_empty(), || json(&causes), table)?;
     let found: u64 = causes.iter().map(|cause| cause.count).sum();
     search.finish_filtered(filter, usize::try_from(found).unwrap_or(usize::MAX)).await

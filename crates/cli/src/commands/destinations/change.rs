@@ -14,12 +14,12 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 use delivery::subscription::topic_address;
 
-use crate::destinations::entries::Updated;
-use crate::destinations::known::Destination;
-use crate::destinations::name::Name;
-use crate::destinations::place::{Place, PlaceArgs};
-use crate::output::out;
-use crate::set_aside;
+use crate::operations::destinations::entries::Updated;
+use crate::operations::destinations::known::Destination;
+use crate::operations::destinations::name::Name;
+use crate::operations::destinations::place::{Place, PlaceArgs};
+use crate::operations::set_aside;
+use crate::terminal::output::out;
 
 /// Interval at which functions read the news: `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";

@@ -8,13 +8,13 @@ use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 
-use crate::destinations::json::ListedJson;
-use crate::destinations::known::Destination;
-use crate::destinations::place::PlaceArgs;
-use crate::destinations::state::{Condition, conditions, next_attempt_text, since};
-use crate::output::{Output, note, out};
-use crate::text::{self, Table};
-use crate::topics::Wanted;
+use crate::operations::destinations::json::ListedJson;
+use crate::operations::destinations::known::Destination;
+use crate::operations::destinations::place::PlaceArgs;
+use crate::operations::destinations::state::{Condition, conditions, next_attempt_text, since};
+use crate::operations::topics::Wanted;
+use crate::terminal::output::{Output, note, out};
+use crate::terminal::text::{self, Table};
 
 const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
 /// Subscriptions named in each row of the table.

@@ -3,7 +3,7 @@
 //! It reads and writes the table that the functions share, with or without them running. Each change is written to the item of
 //! the destination and published in the news, which all functions read.
 //!
-//! One verb, one file; the two that change something are `change`. What they know of destinations is [`crate::destinations`].
+//! One verb, one file; the two that change something are `change`. What they know of destinations is [`crate::operations::destinations`].
 
 mod change;
 mod list;
@@ -16,7 +16,7 @@ use clap::Subcommand;
 #[cfg(feature = "aws")]
 pub(crate) use list::unhealthy;
 
-use crate::output::{goes_on_unread, is_closed};
+use crate::terminal::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

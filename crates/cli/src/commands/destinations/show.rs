@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 
-use crate::destinations::json::DestinationJson;
-use crate::destinations::known::{Destination, GivenOut};
-use crate::destinations::limits::{concurrency, given_out, rate, recovering, states};
-use crate::destinations::name::Name;
-use crate::destinations::place::PlaceArgs;
-use crate::destinations::state::{next, outcome};
-use crate::output::Output;
-use crate::text;
+use crate::operations::destinations::json::DestinationJson;
+use crate::operations::destinations::known::{Destination, GivenOut};
+use crate::operations::destinations::limits::{concurrency, given_out, rate, recovering, states};
+use crate::operations::destinations::name::Name;
+use crate::operations::destinations::place::PlaceArgs;
+use crate::operations::destinations::state::{next, outcome};
+use crate::terminal::output::Output;
+use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

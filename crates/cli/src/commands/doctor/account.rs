@@ -8,8 +8,8 @@ use aws_sdk_lambda::Client;
 
 use super::failed;
 use super::item::Item;
-use crate::queues::SHARES;
-use crate::stack::Stack;
+use crate::operations::queues::SHARES;
+use crate::operations::stack::Stack;
 
 const REQUEST: &str = "request a higher quota: aws service-quotas request-service-quota-increase \
                        --service-code lambda --quota-code L-B99A9384 --desired-value 1000";

@@ -2,7 +2,7 @@
 
 use super::item::Item;
 use crate::commands::destinations::unhealthy;
-use crate::shell;
+use crate::operations::shell;
 
 pub(super) async fn examine(stack: &str) -> Item {
     let item = "destinations";

@@ -11,8 +11,8 @@ use aws_sdk_lambda::types::{LastUpdateStatus, State};
 
 use super::failed;
 use super::item::Item;
-use crate::queues::{DEADLETTER, DISPATCH};
-use crate::stack::Stack;
+use crate::operations::queues::{DEADLETTER, DISPATCH};
+use crate::operations::stack::Stack;
 
 /// The output that names the function of a stack with an ingress.
 const INGRESS: &str = "IngressFunctionName";

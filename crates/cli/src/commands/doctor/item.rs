@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::advice::chain;
-use crate::text;
+use crate::terminal::advice::chain;
+use crate::terminal::text;
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,9 +8,11 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 
 use super::item::Item;
-use crate::destinations::stopped;
-use crate::stack::Stack;
-use crate::{container, set_aside, text};
+use crate::operations::container;
+use crate::operations::destinations::stopped;
+use crate::operations::set_aside;
+use crate::operations::stack::Stack;
+use crate::terminal::text;
 
 const ITEM: &str = "left behind";
 

@@ -8,9 +8,9 @@ use futures::future::join_all;
 use super::failed;
 use super::item::Item;
 use super::queues::Queue;
-use crate::queues;
-use crate::shell;
-use crate::stack::Stack;
+use crate::operations::queues;
+use crate::operations::shell;
+use crate::operations::stack::Stack;
 
 /// What Lambda says of a mapping whose last call failed begins with this.
 const PROBLEM: &str = "PROBLEM";

@@ -32,10 +32,10 @@ use serde::Serialize;
 
 use self::item::{Item, State};
 use super::explain::named;
-use crate::advice::chain;
-use crate::output::{out, out_json};
-use crate::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
-use crate::stack::{self, Stack};
+use crate::operations::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
+use crate::operations::stack::{self, Stack};
+use crate::terminal::advice::chain;
+use crate::terminal::output::{out, out_json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -149,5 +149,5 @@ fn failed<T, E>(
 where
     E: aws_sdk_sqs::error::ProvideErrorMetadata + std::error::Error + 'static,
 {
-    result.map_err(|error| crate::advice::aws_error(&error)).with_context(what)
+    result.map_err(|error| crate::terminal::advice::aws_error(&error)).with_context(what)
 }

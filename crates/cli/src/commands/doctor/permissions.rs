@@ -10,9 +10,9 @@ use futures::stream::{self, StreamExt as _};
 use super::functions::Function;
 use super::item::Item;
 use super::queues::Queue;
-use crate::queues::{DEADLETTER, DISPATCH, LAST_RESORT};
-use crate::simulated_policy::{AT_ONCE, refused};
-use crate::stack::Stack;
+use crate::operations::queues::{DEADLETTER, DISPATCH, LAST_RESORT};
+use crate::operations::simulated_policy::{AT_ONCE, refused};
+use crate::operations::stack::Stack;
 
 const TAKE: [&str; 4] = [
     "sqs:ReceiveMessage",

@@ -9,11 +9,12 @@ use serde::Deserialize;
 
 use super::failed;
 use super::item::Item;
-use crate::advice::chain;
-use crate::advice::is_denied;
-use crate::queues::{Expected, LAST_RESORT, QUEUES};
-use crate::stack::Stack;
-use crate::{shell, text};
+use crate::operations::queues::{Expected, LAST_RESORT, QUEUES};
+use crate::operations::shell;
+use crate::operations::stack::Stack;
+use crate::terminal::advice::chain;
+use crate::terminal::advice::is_denied;
+use crate::terminal::text;
 
 /// A queue as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

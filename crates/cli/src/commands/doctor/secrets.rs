@@ -16,9 +16,9 @@ use secretsmanager::error::ProvideErrorMetadata as _;
 use super::failed;
 use super::functions::Function;
 use super::item::Item;
-use crate::queues::DISPATCH;
-use crate::stack::Stack;
-use crate::text;
+use crate::operations::queues::DISPATCH;
+use crate::operations::stack::Stack;
+use crate::terminal::text;
 use delivery::subscription::aws::covers;
 
 /// Lookups at once.

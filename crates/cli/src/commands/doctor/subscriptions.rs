@@ -6,12 +6,13 @@ use delivery::subscription::catalogue::Catalogue;
 use dialects::{Finding, Severity};
 
 use super::item::Item;
-use crate::advice::chain;
-use crate::advice::is_denied;
-use crate::lints::with_lints;
-use crate::stack::Stack;
-use crate::topics::{self, Wanted};
-use crate::{shell, text};
+use crate::operations::lints::with_lints;
+use crate::operations::shell;
+use crate::operations::stack::Stack;
+use crate::operations::topics::{self, Wanted};
+use crate::terminal::advice::chain;
+use crate::terminal::advice::is_denied;
+use crate::terminal::text;
 
 const ITEM: &str = "subscriptions";
 
@@ -62,7 +63,7 @@ fn judge(source: &str, count: usize, findings: &[Finding], stack: &str) -> Item 
 mod tests {
     use super::super::item::State;
     use super::*;
-    use crate::writable::Problem;
+    use crate::operations::writable::Problem;
 
     #[test]
     fn an_error_in_a_file_is_one_here_and_a_warning_is_a_warning() {

@@ -6,9 +6,9 @@ use delivery::subscription::catalogue::Catalogue;
 use dialects::Severity;
 
 use super::item::Item;
-use crate::stack::Stack;
-use crate::target_permissions::{Simulated, simulated};
-use crate::text;
+use crate::operations::stack::Stack;
+use crate::operations::target_permissions::{Simulated, simulated};
+use crate::terminal::text;
 
 const ITEM: &str = "AWS targets";
 

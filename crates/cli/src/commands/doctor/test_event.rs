@@ -26,9 +26,11 @@ use uuid::Uuid;
 use super::failed;
 use super::item::Item;
 use crate::commands::try_out::sample_for;
-use crate::event_report::elements;
-use crate::stack::{self, Stack};
-use crate::{container, shell, text};
+use crate::operations::container;
+use crate::operations::event_report::elements;
+use crate::operations::shell;
+use crate::operations::stack::{self, Stack};
+use crate::terminal::text;
 
 /// How often the end is looked for.
 const EVERY_MS: u64 = SECOND_MS;

@@ -9,8 +9,9 @@ use std::str::FromStr;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::Arguments;
-use crate::files::{is_of_subscriptions, usage_error};
-use crate::text;
+use crate::operations::files::is_of_subscriptions;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 /// A topic, or one of its subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]

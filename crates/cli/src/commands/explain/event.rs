@@ -1,5 +1,5 @@
-//! `lastmile explain --event`: which subscriptions of a topic get an event, and why ([`crate::event_report`]); and what
-//! their templates make of it ([`crate::rendered_request`]).
+//! `lastmile explain --event`: which subscriptions of a topic get an event, and why ([`crate::operations::event_report`]); and what
+//! their templates make of it ([`crate::operations::rendered_request`]).
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -14,11 +14,11 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::{event_text, selected, topics};
 use crate::commands::publish::{documents, text_of};
-use crate::event_report::{EventReport, RequestReport, elements, report};
-use crate::files::usage_error;
-use crate::output::{Output, out, out_json};
-use crate::rendered_request::rendered_request;
-use crate::text;
+use crate::operations::event_report::{EventReport, RequestReport, elements, report};
+use crate::operations::rendered_request::rendered_request;
+use crate::terminal::output::{Output, out, out_json};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 /// Prints the explanations. The answer is yes if one of the subscriptions gets one of the events.
 pub(super) fn run(

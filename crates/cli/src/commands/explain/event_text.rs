@@ -1,10 +1,10 @@
 //! What subscriptions make of an event, as text.
 
-use crate::event_report::{
+use crate::operations::event_report::{
     EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, RequestReport,
     SubscriptionReport,
 };
-use crate::text;
+use crate::terminal::text;
 
 /// How far a part is indented below what it belongs to.
 const INDENT: usize = 2;

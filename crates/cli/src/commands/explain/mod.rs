@@ -33,13 +33,14 @@ use dispatch::RESPONSE_MARGIN_MS;
 
 use self::asked::{Asked, Named};
 pub(crate) use self::event::who_gets;
-use crate::destinations::{Now, NowArgs};
-use crate::files::{Files, print_findings, usage_error};
-use crate::lints::DISPATCH_TIMEOUT_MS;
-use crate::output::{Output, note, out, out_json};
-use crate::stack::Stack;
-use crate::store;
-use crate::topics::{self, Deployed, Wanted};
+use crate::operations::destinations::{Now, NowArgs};
+use crate::operations::files::{Files, print_findings};
+use crate::operations::lints::DISPATCH_TIMEOUT_MS;
+use crate::operations::stack::Stack;
+use crate::operations::store;
+use crate::operations::topics::{self, Deployed, Wanted};
+use crate::terminal::output::{Output, note, out, out_json};
+use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -6,7 +6,7 @@ use delivery::subscription::Subscription;
 
 use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
-use crate::text::{self, Table};
+use crate::terminal::text::{self, Table};
 
 /// The width of the time axis, in characters.
 const LINE: f64 = 47.0;

@@ -14,9 +14,9 @@ use local::guard::Hosts;
 use local::subscriber::{Received, Subscriber, status_sequence};
 
 use self::signatures::Signatures;
-use crate::interrupt;
-use crate::output::{LineOutput, note, out_json, out_rendered, stdout_is_terminal};
-use crate::styled::{ColorArgs, Screen};
+use crate::terminal::interrupt;
+use crate::terminal::output::{LineOutput, note, out_json, out_rendered, stdout_is_terminal};
+use crate::terminal::styled::{ColorArgs, Screen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -3,8 +3,8 @@
 use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
 use local::subscriber::Received;
 
-use crate::files::usage_error;
-use crate::named_secret;
+use crate::commands::named_secret;
+use crate::terminal::usage::usage_error;
 
 /// What signatures are checked with, if anything.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use local::subscriber::Received;
 use serde_json::{Map, Value, json};
 
 use super::signatures::Checked;
-use crate::styled::{Part, Rendered, Screen, Style};
-use crate::text::indented;
-use crate::text::{counted, first_chars, grouped, status_name, time_of_day};
+use crate::terminal::styled::{Part, Rendered, Screen, Style};
+use crate::terminal::text::indented;
+use crate::terminal::text::{counted, first_chars, grouped, status_name, time_of_day};
 
 /// So much of a body is shown.
 const BODY_MAX_CHARS: usize = 16 * 1_024;
@@ -98,7 +98,7 @@ mod tests {
     use delivery::request::verification::InvalidSignature;
 
     use super::*;
-    use crate::styled::Screen;
+    use crate::terminal::styled::Screen;
 
     fn received(body: impl Into<Bytes>) -> Received {
         let mut headers = HeaderMap::new();

@@ -6,14 +6,15 @@ use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
 use delivery::subscription::name::SubscriptionName;
 
-use crate::change_record::RecordArgs;
 use crate::commands::apply::print_changed;
-use crate::confirm::may_proceed;
-use crate::output::note;
-use crate::stack::Stack;
-use crate::store::Target;
-use crate::topics::{Change, Changed, Topics};
-use crate::{text, topic_news};
+use crate::operations::change_record::RecordArgs;
+use crate::operations::stack::Stack;
+use crate::operations::store::Target;
+use crate::operations::topic_news;
+use crate::operations::topics::{Change, Changed, Topics};
+use crate::terminal::confirm::may_proceed;
+use crate::terminal::output::note;
+use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

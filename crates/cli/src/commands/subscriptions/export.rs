@@ -6,10 +6,10 @@ use anyhow::bail;
 use delivery::native::documents;
 use delivery::subscription::catalogue::Catalogue;
 
-use crate::files::{have_errors, print_findings};
-use crate::output::out_raw;
-use crate::store::Target;
-use crate::topics::{Topics, Wanted, read};
+use crate::operations::files::{have_errors, print_findings};
+use crate::operations::store::Target;
+use crate::operations::topics::{Topics, Wanted, read};
+use crate::terminal::output::out_raw;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

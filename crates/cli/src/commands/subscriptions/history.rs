@@ -9,12 +9,12 @@ use delivery::subscription::name::TopicName;
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use crate::change_record::ChangeRecord;
-use crate::output::{Output, note};
-use crate::shell;
-use crate::store::Target;
-use crate::text;
-use crate::topics::{Changes, Object, Topics};
+use crate::operations::change_record::ChangeRecord;
+use crate::operations::shell;
+use crate::operations::store::Target;
+use crate::operations::topics::{Changes, Object, Topics};
+use crate::terminal::output::{Output, note};
+use crate::terminal::text;
 
 const COLUMNS: [&str; 6] = ["time", "by", "message", "bytes", "content", "changes"];
 /// The number of versions that are read at once.

@@ -8,11 +8,11 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
 use crate::commands::explain::who_gets;
-use crate::files::{have_errors, print_findings};
-use crate::output::{Output, note, out_json};
-use crate::store::Target;
-use crate::text;
-use crate::topics::{Deployed, Topics, Wanted, read};
+use crate::operations::files::{have_errors, print_findings};
+use crate::operations::store::Target;
+use crate::operations::topics::{Deployed, Topics, Wanted, read};
+use crate::terminal::output::{Output, note, out_json};
+use crate::terminal::text;
 
 const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 

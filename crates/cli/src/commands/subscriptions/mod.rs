@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::output::{goes_on_unread, is_closed};
+use crate::terminal::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -19,10 +19,12 @@ use uuid::Uuid;
 
 use super::Range;
 use super::log_source::LogSource;
-use crate::advice::describe;
-use crate::text;
-use crate::trace::{Letters, Trace, TracedReplay, Wanted, deliveries_of_batch, log_line, trace};
-use crate::unreadable_ledger::not_shown;
+use crate::operations::trace::{
+    Letters, Trace, TracedReplay, Wanted, deliveries_of_batch, log_line, trace,
+};
+use crate::terminal::advice::describe;
+use crate::terminal::text;
+use crate::views::unreadable_ledger::not_shown;
 
 /// The most deliveries that a second look asks for. A query has at most 10,000 characters.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>

@@ -8,11 +8,11 @@ use deadletters::container::DeadLetterContainer;
 use super::Range;
 #[cfg(feature = "aws")]
 use super::stack_log::StackLog;
-use crate::dev_log;
-use crate::shell::typed;
-use crate::stack::Stack;
-use crate::text;
-use crate::trace::Wanted;
+use crate::operations::dev_log;
+use crate::operations::shell::typed;
+use crate::operations::stack::Stack;
+use crate::operations::trace::Wanted;
+use crate::terminal::text;
 
 /// The folder of dead letters in a data folder, and the name of its container in log lines.
 const LETTERS: &str = "s3/dead-letters";
@@ -50,7 +50,7 @@ impl LogSource {
     #[cfg(not(feature = "aws"))]
     pub(super) async fn of_stack(name: &str) -> anyhow::Result<Self> {
         Err(match Stack::describe(name).await {
-            Ok(_) => crate::stack::built_without_aws(),
+            Ok(_) => crate::operations::stack::built_without_aws(),
             Err(error) => error,
         })
     }

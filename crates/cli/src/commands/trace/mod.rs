@@ -1,7 +1,7 @@
 //! `lastmile trace`: shows what happened to an event, from the log and the dead letters.
 //!
 //! One file reads the log of `lastmile dev`, one that of a stack; `find` asks either of them, and `report` writes the
-//! result. What the lines mean is decided in [`crate::trace`].
+//! result. What the lines mean is decided in [`crate::operations::trace`].
 //!
 //! Promises: only reads. A query of CloudWatch Logs, which is billed by the bytes that it scans, is announced with its
 //! price, and a large one is asked about first.
@@ -23,11 +23,11 @@ use serde_json::json;
 
 use self::find::Found;
 use self::log_source::{DATA, LogSource};
-use crate::files::usage_error;
-use crate::output::{Output, note, out};
-use crate::styled::{ColorArgs, Screen};
-use crate::text;
-use crate::trace::Wanted;
+use crate::operations::trace::Wanted;
+use crate::terminal::output::{Output, note, out};
+use crate::terminal::styled::{ColorArgs, Screen};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 /// The exit code where nothing was found.
 const NOTHING: u8 = 1;

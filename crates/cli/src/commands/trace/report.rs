@@ -2,11 +2,13 @@
 
 use delivery::time::moment::rfc3339;
 
-use crate::line_words::Kind;
-use crate::output::out_rendered;
-use crate::styled::{Part, Screen, Style};
-use crate::text;
-use crate::trace::{DeliveryEnd, Step, Trace, TracedDelivery, TracedLetter, TracedReplay};
+use crate::operations::line_words::Kind;
+use crate::operations::trace::{
+    DeliveryEnd, Step, Trace, TracedDelivery, TracedLetter, TracedReplay,
+};
+use crate::terminal::output::out_rendered;
+use crate::terminal::styled::{Part, Screen, Style};
+use crate::terminal::text;
 
 /// `2026-11-20`
 const DAY_CHARS: usize = 10;

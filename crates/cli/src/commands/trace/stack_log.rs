@@ -14,13 +14,14 @@ use delivery::time::duration::{DAY_MS, SECOND_MS};
 
 use super::Range;
 use super::log_source::Lines;
-use crate::advice::aws_error;
-use crate::confirm::is_confirmed;
-use crate::output::note;
-use crate::stack::{self, Stack};
-use crate::trace::Wanted;
-use crate::trace::scan::{LogGroup, Scan};
-use crate::{container, progress};
+use crate::operations::container;
+use crate::operations::stack::{self, Stack};
+use crate::operations::trace::Wanted;
+use crate::operations::trace::scan::{LogGroup, Scan};
+use crate::terminal::advice::aws_error;
+use crate::terminal::confirm::is_confirmed;
+use crate::terminal::output::note;
+use crate::terminal::progress;
 
 /// The outputs that name the log groups. That of the ingress has no lines about deliveries.
 const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"];

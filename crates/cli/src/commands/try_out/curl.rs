@@ -11,8 +11,8 @@ use delivery::shell::quoted;
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
-use crate::curl::{CurlHeader, CurlRequest, option};
-use crate::shown_exchange::is_shown;
+use crate::operations::curl::{CurlHeader, CurlRequest, option};
+use crate::operations::shown_exchange::is_shown;
 
 /// The scheme of a token (RFC 6750), which is no part of the secret.
 const BEARER: &str = "Bearer ";

@@ -9,7 +9,7 @@
 //!
 //! Promises: one request to the destination, one more with another token where it refuses that of the first, as in
 //! dispatch, and none to anybody with `--print`; variables of the environment are used only with
-//! permission ([`crate::environment`]), and one that is not set is reported before anything else is done; no credential is
+//! permission ([`crate::operations::environment`]), and one that is not set is reported before anything else is done; no credential is
 //! printed. The same event makes the same `webhook-id`.
 //!
 //! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not.
@@ -46,15 +46,17 @@ use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::named;
 use super::publish::{documents, text_of};
-use crate::aws_targets::TargetRules;
-use crate::environment::{EnvironmentArgs, receivers};
-use crate::event_report::elements;
-use crate::files::{Files, print_findings, usage_error};
-use crate::from_here::FromHere;
-use crate::locations::Locations;
-use crate::output::{note, out};
-use crate::unset_secrets::unset_secrets;
-use crate::{sample_events, text};
+use crate::operations::aws_targets::TargetRules;
+use crate::operations::environment::{EnvironmentArgs, receivers};
+use crate::operations::event_report::elements;
+use crate::operations::files::{Files, print_findings};
+use crate::operations::from_here::FromHere;
+use crate::operations::locations::Locations;
+use crate::operations::sample_events;
+use crate::operations::unset_secrets::unset_secrets;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -14,8 +14,9 @@ use delivery::subscription::sink_text;
 use delivery::waits::Jitter;
 
 use super::Made;
-use crate::shown_exchange::ShownExchange;
-use crate::{exchange_text, text};
+use crate::operations::exchange_text;
+use crate::operations::shown_exchange::ShownExchange;
+use crate::terminal::text;
 
 /// What a try found.
 pub(super) struct Report {

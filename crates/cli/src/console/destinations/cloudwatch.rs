@@ -18,9 +18,9 @@ use delivery::time::duration::{DAY_MS, MINUTE_MS};
 use tokio::sync::Mutex;
 
 use super::rates::Rates;
-use crate::advice::aws_error;
 use crate::console::live::traffic::Traffic;
-use crate::stack::Stack;
+use crate::operations::stack::Stack;
+use crate::terminal::advice::aws_error;
 
 /// Subscriptions in a request at most.
 const SUBSCRIPTIONS_MAX: usize = 50;

@@ -23,10 +23,10 @@ use super::shell::layout::{PageLayout, Section};
 use super::shell::markup::{line, message, or_none, time, word};
 use super::shell::query::{Query, href, pairs, range_ms};
 use super::subscriptions;
-use crate::advice::chain;
-use crate::destinations::health::{DestinationHealth, Health};
-use crate::destinations::place::Place;
-use crate::text;
+use crate::operations::destinations::health::{DestinationHealth, Health};
+use crate::operations::destinations::place::Place;
+use crate::terminal::advice::chain;
+use crate::terminal::text;
 
 /// Destinations in the list at most.
 const LISTED_MAX: usize = 500;

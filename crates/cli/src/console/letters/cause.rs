@@ -32,8 +32,8 @@ use crate::console::shell::layout::{PageLayout, Section, reading};
 use crate::console::shell::markup::{boxed, line, outcome, time, time_and_age, word};
 use crate::console::shell::query::{LIST, Query, href, pairs, range_ms, value};
 use crate::console::subscriptions;
-use crate::set_aside::QUIET_AFTER;
-use crate::text;
+use crate::operations::set_aside::QUIET_AFTER;
+use crate::terminal::text;
 
 /// Newest dead letters that the page lists.
 const NEWEST_MAX: usize = 20;

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::Query;
-use crate::text;
+use crate::terminal::text;
 
 /// Possible widths of a column. The chart uses the smallest one that needs at most [`COLUMNS_MAX`] columns.
 const WIDTHS_MS: [u64; 10] = [

@@ -9,8 +9,8 @@ use delivery::shell::quoted;
 use delivery::subscription::credentials::is_credential;
 use url::Url;
 
-use crate::curl::{CurlHeader, CurlRequest};
-use crate::text;
+use crate::operations::curl::{CurlHeader, CurlRequest};
+use crate::terminal::text;
 
 /// Headers that curl sets itself.
 const MADE_BY_CURL: [&str; 4] = ["content-length", "host", "transfer-encoding", "connection"];

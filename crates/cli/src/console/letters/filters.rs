@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::suggestions::{Suggestions, list_of};
 use crate::console::shell::markup::line;
 use crate::console::shell::query::{FIELDS, Field, InvalidField, LIST, Query, SEARCH};
-use crate::text;
+use crate::terminal::text;
 
 /// List lengths that the form offers.
 const LIMITS: [usize; 4] = [25, 50, 100, 500];

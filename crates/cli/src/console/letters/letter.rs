@@ -30,8 +30,8 @@ use crate::console::shell::markup::{
 };
 use crate::console::shell::query::{Query, href, pairs};
 use crate::console::subscriptions;
-use crate::text;
-use crate::text::indented;
+use crate::terminal::text;
+use crate::terminal::text::indented;
 
 /// Larger events are not shown; the page links to the blob.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;

@@ -24,9 +24,9 @@ use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::markup::{block, line, message};
 use crate::console::shell::query::{pairs, value};
-use crate::replay_end::NO_END;
-use crate::text;
-use crate::this_machine::user;
+use crate::operations::this_machine::user;
+use crate::terminal::text;
+use crate::views::replay_end::NO_END;
 
 /// The replay and the dismissal of a dead letter.
 pub(in crate::console) struct LetterLinks {

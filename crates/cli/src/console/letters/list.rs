@@ -14,7 +14,7 @@ use crate::console::access::Action;
 use crate::console::app::Console;
 use crate::console::shell::markup::{age, line, outcome, word};
 use crate::console::shell::query::Query;
-use crate::text;
+use crate::terminal::text;
 
 /// Columns of the list, after the check boxes.
 const COLUMNS: [&str; 7] =

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{LIST, Query, href};
-use crate::text;
+use crate::terminal::text;
 
 /// Dead letters of the same event on the page at most.
 const RELATED_MAX: usize = 8;

@@ -21,7 +21,7 @@ use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section, UpdateSchedule, reading};
 use crate::console::shell::markup::{line, states_not_read, time, word};
 use crate::console::shell::query::{InvalidField, LIST, Query, pairs};
-use crate::text;
+use crate::terminal::text;
 
 /// Subscriptions that are shown unfolded at most; the most frequent come first.
 const UNFOLDED_MAX: usize = 8;

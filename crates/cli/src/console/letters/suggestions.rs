@@ -8,7 +8,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use maud::{Markup, html};
 
-use crate::text;
+use crate::terminal::text;
 
 /// Suggestions for a field at most: nobody reads a longer list.
 const SUGGESTED_MAX: usize = 200;

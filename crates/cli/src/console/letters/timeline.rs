@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::outcome_text::meaning;
 use crate::console::shell::markup::{line, outcome, time, word};
-use crate::text;
-use crate::text::attempts::is_put_off;
+use crate::terminal::text;
+use crate::terminal::text::attempts::is_put_off;
 
 /// Characters of a response shown at an attempt at most.
 const RESPONSE_CHARS: usize = 160;

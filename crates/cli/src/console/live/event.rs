@@ -14,10 +14,10 @@ use crate::console::app::SharedConsole;
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::Section;
 use crate::console::shell::markup::{boxed, line, time, word};
-use crate::line_words::Kind;
-use crate::shown_exchange::{ShownBody, ShownExchange};
-use crate::text;
-use crate::text::indented;
+use crate::operations::line_words::Kind;
+use crate::operations::shown_exchange::{ShownBody, ShownExchange};
+use crate::terminal::text;
+use crate::terminal::text::indented;
 
 /// Larger events are not shown.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;

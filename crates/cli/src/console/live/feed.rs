@@ -18,8 +18,8 @@ use delivery::delivery::{Origin, id_of};
 use delivery::subscription::name::SubscriptionName;
 use uuid::Uuid;
 
-use crate::line_words::{Kind, LineWords};
-use crate::shown_exchange::ShownExchange;
+use crate::operations::line_words::{Kind, LineWords};
+use crate::operations::shown_exchange::ShownExchange;
 
 /// Events that are kept at most.
 pub(super) const EVENTS_MAX: usize = 500;

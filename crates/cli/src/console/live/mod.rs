@@ -37,7 +37,7 @@ use self::traffic::Recorded;
 use super::app::SharedConsole;
 use super::shell::error::PageError;
 use super::sources::LOOK_EVERY;
-use crate::environment::Allowed;
+use crate::operations::environment::Allowed;
 
 /// Open streams at most, one for each page.
 const STREAMS_MAX: usize = 50;

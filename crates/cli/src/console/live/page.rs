@@ -19,8 +19,8 @@ use crate::console::app::SharedConsole;
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::Section;
 use crate::console::shell::query::{pairs, value};
-use crate::line_words::Kind;
-use crate::text;
+use crate::operations::line_words::Kind;
+use crate::terminal::text;
 
 /// Rows of the table at most; scripts keep the same number.
 const ROWS_MAX: usize = 200;

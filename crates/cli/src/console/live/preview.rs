@@ -15,16 +15,16 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use maud::{Markup, html};
 
 use super::event::{body_of, headers};
-use crate::advice::chain;
-use crate::aws_targets::TargetRules;
 use crate::console::shell::markup::{line, word};
-use crate::environment::Allowed;
-use crate::event_report::{
+use crate::operations::aws_targets::TargetRules;
+use crate::operations::environment::Allowed;
+use crate::operations::event_report::{
     EventReport, OnwardReport, PartReport, SubscriptionReport, elements, report,
 };
-use crate::from_here::FromHere;
-use crate::rendered_request::first_request;
-use crate::shown_exchange::ShownExchange;
+use crate::operations::from_here::FromHere;
+use crate::operations::rendered_request::first_request;
+use crate::operations::shown_exchange::ShownExchange;
+use crate::terminal::advice::chain;
 
 /// Events in a preview at most, and subscriptions of each event at most.
 const SHOWN_MAX: usize = 20;

@@ -25,8 +25,8 @@ use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
 use crate::console::shell::markup::line;
 use crate::console::shell::query::{href, pairs, value};
-use crate::text;
-use crate::text::indented;
+use crate::terminal::text;
+use crate::terminal::text::indented;
 
 /// The path of the form.
 pub(in crate::console) const PUBLISH: &str = "/publish";

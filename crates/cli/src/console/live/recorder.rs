@@ -23,9 +23,9 @@ use uuid::Uuid;
 use super::Live;
 use super::feed::{Of, Published, What};
 use crate::console::app::SharedConsole;
-use crate::line_words::words;
-use crate::shown_exchange::ShownExchange;
-use crate::text;
+use crate::operations::line_words::words;
+use crate::operations::shown_exchange::ShownExchange;
+use crate::terminal::text;
 
 /// Exchanges that wait for their log lines at most; the oldest are dropped first.
 const PENDING_MAX: usize = 1_000;
@@ -256,7 +256,7 @@ mod tests {
     use delivery::request::{Method, Needs};
 
     use super::*;
-    use crate::line_words::tests::line;
+    use crate::operations::line_words::tests::line;
 
     fn request(body: &'static str, deliveries: Vec<Uuid>) -> Request {
         Request {

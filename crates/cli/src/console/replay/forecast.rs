@@ -11,9 +11,9 @@ use maud::{Markup, html};
 use crate::console::app::Console;
 use crate::console::destinations::Seen;
 use crate::console::shell::markup::line;
-use crate::cost::beside::{DELIVERIES, REPLAY_DOLLARS};
-use crate::replay_rate::RateUsed;
-use crate::text;
+use crate::operations::cost::beside::{DELIVERIES, REPLAY_DOLLARS};
+use crate::operations::replay_rate::RateUsed;
+use crate::terminal::text;
 
 /// Warnings on a page at most.
 const WARNINGS_MAX: usize = 3;

@@ -15,7 +15,7 @@ use crate::console::letters::list::PICKED;
 use crate::console::shell::error::PageError;
 use crate::console::shell::guard::TOKEN;
 use crate::console::shell::query::{InvalidField, LIST, Query, href, pairs, value};
-use crate::shell;
+use crate::operations::shell;
 
 /// Form fields of this page, besides filters.
 const FIELDS: [&str; 9] =

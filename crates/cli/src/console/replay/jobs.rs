@@ -23,16 +23,16 @@ use maud::{Markup, html};
 use uuid::Uuid;
 
 use super::running::JobProgress;
-use crate::advice::chain;
 use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
 use crate::console::shell::markup::{jobs_not_shown, line, message, or_none, word};
 use crate::console::shell::query::{InvalidField, pairs, value};
-use crate::replay_end::NO_END;
-use crate::text;
-use crate::this_machine::is_here;
+use crate::operations::this_machine::is_here;
+use crate::terminal::advice::chain;
+use crate::terminal::text;
+use crate::views::replay_end::NO_END;
 
 /// Interval at which the page of a running job is refreshed.
 const REFRESH_MS: u64 = SECOND_MS;

@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use super::forecast::Forecast;
 use super::form::ReplayForm;
-use crate::advice::chain;
 use crate::console::access::Action;
 use crate::console::app::{Console, SharedConsole};
 use crate::console::destinations::Seen;
@@ -31,10 +30,11 @@ use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section, reading};
 use crate::console::shell::markup::{line, message, word};
 use crate::console::shell::query::{InvalidField, LIST};
-use crate::destinations::stopped_at;
-use crate::text;
-use crate::this_machine::user;
-use crate::unreadable_ledger::refusal;
+use crate::operations::destinations::stopped_at;
+use crate::operations::this_machine::user;
+use crate::terminal::advice::chain;
+use crate::terminal::text;
+use crate::views::unreadable_ledger::refusal;
 
 /// The page of a replay before it starts. Sends nothing.
 pub(in crate::console) async fn dry_run(

@@ -15,8 +15,8 @@ use deadletters::replay::{ReplayJob, RunEvent, RunOptions};
 use delivery::ports::Clock as _;
 use tokio::task::JoinHandle;
 
-use crate::advice::chain;
 use crate::console::letters::caches::LetterCaches;
+use crate::terminal::advice::chain;
 
 /// The jobs of this process.
 #[derive(Default)]

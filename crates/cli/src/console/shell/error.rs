@@ -7,7 +7,7 @@ use maud::html;
 use super::super::app::Console;
 use super::layout::{PageLayout, Section};
 use super::markup::{line, message};
-use crate::advice::chain;
+use crate::terminal::advice::chain;
 
 /// An error for the reader: the failed action, and the reason.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::super::app::Console;
 use super::markup::line;
-use crate::text;
+use crate::terminal::text;
 
 /// Added to the wait before an update: at the exact end of the period, the cached data has not expired yet.
 const UPDATE_MARGIN_MS: u64 = 200;

@@ -13,8 +13,8 @@ use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, PreEscaped, html};
 
-use crate::text;
-use crate::unreadable_ledger::{dismissals_not_read, not_shown};
+use crate::terminal::text;
+use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
 
 /// Untrusted text on one line, without trailing line ends.
 pub(in crate::console) fn line(text: &str) -> Markup {

@@ -16,8 +16,8 @@ use url::form_urlencoded::{Serializer, parse};
 use uuid::Uuid;
 
 use super::error::PageError;
-use crate::filter_args::FilterArgs;
-use crate::shell;
+use crate::operations::filter_args::FilterArgs;
+use crate::operations::shell;
 
 /// A filter in the form of the page.
 pub(in crate::console) struct Field {

@@ -19,7 +19,7 @@ use super::destinations::no_deployment;
 use super::shell::layout::{PageLayout, Section};
 use super::shell::markup::{line, message, time, word};
 use super::sources::SourcesRead;
-use crate::text;
+use crate::terminal::text;
 
 /// Subscriptions in the list at most.
 const LISTED_MAX: usize = 500;

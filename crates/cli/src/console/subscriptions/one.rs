@@ -22,7 +22,7 @@ use crate::console::shell::error::PageError;
 use crate::console::shell::layout::{PageLayout, Section};
 use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{href, pairs, value};
-use crate::event_report::{elements, report};
+use crate::operations::event_report::{elements, report};
 
 /// Events that are explained at once at most.
 const EVENTS_MAX: usize = 10;

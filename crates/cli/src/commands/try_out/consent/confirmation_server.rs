@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
 
-use crate::output::note;
+use crate::terminal::output::note;
 
 /// The query parameter of the allowed rate, for people who use a browser.
 const RATE: &str = "rate";

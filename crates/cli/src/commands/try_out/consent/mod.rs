@@ -6,7 +6,7 @@
 //! consents in the table that the functions read.
 //!
 //! The variables of the environment that requests carry as secrets are sent only with permission
-//! ([`crate::environment`]).
+//! ([`crate::operations::environment`]).
 //!
 //! Exit code 0 means that all endpoints have consented, 1 that some have not or that an error occurred.
 
@@ -37,16 +37,18 @@ use futures::future::join_all;
 use url::Url;
 
 use super::Arguments;
-use crate::destinations::table_of;
-use crate::environment::receivers;
-use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::from_here::FromHere;
-use crate::output::{note, out};
-use crate::stack::Stack;
-use crate::text::Table;
-use crate::topics::{self, Wanted};
-use crate::unset_secrets::unset_secrets;
-use crate::{store, text};
+use crate::operations::destinations::table_of;
+use crate::operations::environment::receivers;
+use crate::operations::files::{Files, have_errors, print_findings};
+use crate::operations::from_here::FromHere;
+use crate::operations::stack::Stack;
+use crate::operations::store;
+use crate::operations::topics::{self, Wanted};
+use crate::operations::unset_secrets::unset_secrets;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+use crate::terminal::text::Table;
+use crate::terminal::usage::usage_error;
 
 /// The options of the handshakes. None of them has a meaning without `--consent`.
 #[derive(Debug, clap::Args)]

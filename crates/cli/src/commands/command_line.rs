@@ -1,0 +1,97 @@
+//! The words of the command line, read with the stack of the environment as a default.
+//!
+//! Separate from the commands because it is the same for all of them: a command with an option `--stack`
+//! takes `LASTMILE_STACK` in its place, unless an option names another place. What is wrong with the words
+//! is said here, without credentials and queries of addresses among them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use crate::operations::files::is_of_subscriptions;
+use crate::terminal::output::note;
+use crate::terminal::redaction;
+use crate::terminal::text;
+
+/// The variable that names the stack.
+pub(crate) const STACK: &str = "LASTMILE_STACK";
+/// The exit code of a usage error, as clap has it.
+pub(crate) const USAGE: u8 = 2;
+/// Options that name another place than the stack, by their ids.
+const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
+/// Commands whose files are the place: what else a stack says of them has to be asked for.
+const OF_FILES: [&str; 3] = ["check", "explain", "try"];
+/// The ids of files.
+const FILES: [&str; 2] = ["files", "more_files"];
+/// The id of arguments that are files if there are such files, and names of what a place has otherwise.
+const FILES_OR_NAMES: &str = "files_or_names";
+
+/// The arguments that these words mean; the first is the program. The stack of the environment is reported
+/// where it is used.
+///
+/// # Errors
+/// What clap has to say: an error, or the text that was asked for.
+pub(crate) fn matches(
+    command: &Command,
+    words: &[OsString],
+    stack: Option<&str>,
+) -> Result<ArgMatches, clap::Error> {
+    let with_stack = stack.filter(|name| !name.is_empty());
+    let with_stack =
+        with_stack.and_then(|name| Some((name, with_stack_option(command, words, name)?)));
+    if let Some((name, words)) = with_stack
+        && let Ok(matches) = command.clone().try_get_matches_from(words)
+        && !names_a_place(&matches)
+    {
+        note(format_args!("using the stack {}, which {STACK} names", text::line(name)));
+        return Ok(matches);
+    }
+    command.clone().try_get_matches_from(words)
+}
+
+/// Prints what clap has to say; the exit code is 2 for an error and 0 for what was asked for.
+pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
+    if !error.use_stderr() {
+        // A closed pipe is no error: nobody reads on.
+        let _ = error.print();
+        return 0;
+    }
+    let words = words.iter().filter_map(|word| word.to_str());
+    note(redaction::without_secrets(error.render().to_string().trim_end(), words));
+    USAGE
+}
+
+/// The words with `--stack NAME` after the last subcommand, if that has such an option.
+fn with_stack_option(command: &Command, words: &[OsString], name: &str) -> Option<Vec<OsString>> {
+    let (mut command, mut depth) = (command, 1);
+    while let Some(found) = words.get(depth).and_then(|word| command.find_subcommand(word)) {
+        (command, depth) = (found, depth + 1);
+    }
+    command.get_arguments().find(|argument| argument.get_long() == Some("stack"))?;
+    let (before, after) = words.split_at_checked(depth)?;
+    let option = OsString::from(format!("--stack={name}"));
+    Some([before, &[option], after].concat())
+}
+
+/// Whether the words themselves say which place is meant.
+fn names_a_place(matches: &ArgMatches) -> bool {
+    let (mut leaf, mut name) = (matches, "");
+    while let Some((found, below)) = leaf.subcommand() {
+        (leaf, name) = (below, found);
+    }
+    let is_given = |id: &&str| {
+        let is_known = leaf.try_contains_id(id).is_ok();
+        is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    PLACES.iter().any(is_given)
+        || (OF_FILES.contains(&name) && FILES.iter().any(is_given))
+        || has_file(leaf)
+}
+
+/// Returns true if one of the arguments that may also be names is a file.
+fn has_file(leaf: &ArgMatches) -> bool {
+    let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
+    given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))
+}

@@ -1,0 +1,95 @@
+//! The moment for which `publish` publishes events: `--in` and `--at`, as the attribute `deliverat`.
+//!
+//! Separate from sending, because an event with an impossible moment is refused before anything is sent.
+
+use delivery::delivery::check_moment;
+use delivery::event::{DELIVER_AT, Element, Event, Input, decode_one};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::brief::parse_ms;
+use delivery::time::duration::DAY_MS;
+use delivery::time::moment::{date_time, rfc3339};
+
+use crate::terminal::usage::usage_error;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MomentArgs {
+    /// Deliver the events this long from now, as in 10m or PT10M: sets the attribute deliverat of CloudEvents
+    #[arg(long = "in", value_name = "DURATION", value_parser = parse_ms, conflicts_with = "at")]
+    in_ms: Option<u64>,
+    /// Deliver the events at this time, as in 2026-12-01T09:00:00Z: sets the attribute deliverat of CloudEvents
+    #[arg(long = "at", value_name = "TIME", value_parser = at)]
+    at: Option<Moment>,
+}
+
+/// A moment, and its text for messages.
+#[derive(Debug, Clone)]
+struct Moment {
+    at_ms: u64,
+    text: String,
+}
+
+fn at(text: &str) -> Result<Moment, String> {
+    let expected =
+        || format!("{text:?} is not a date-time of RFC 3339: write it as in 2026-12-01T09:00:00Z");
+    let at_ms = date_time(text).ok_or_else(expected)?;
+    Ok(Moment { at_ms, text: text.to_owned() })
+}
+
+/// The time of publishing, and the moment that the events get; `None` keeps their own.
+#[derive(Debug)]
+pub(crate) struct PublishMoment {
+    now_ms: u64,
+    at_ms: Option<u64>,
+}
+
+impl MomentArgs {
+    /// The moment that these options mean now.
+    ///
+    /// # Errors
+    /// A usage error for a moment 14 days ahead or more.
+    pub(crate) fn read(&self, now_ms: u64) -> anyhow::Result<PublishMoment> {
+        let after_wait = self.in_ms.map(|in_ms| {
+            let at_ms = now_ms.saturating_add(in_ms);
+            Moment { at_ms, text: rfc3339(at_ms) }
+        });
+        let moment = self.at.clone().or(after_wait);
+        let latest_ms = now_ms.saturating_add(LIFETIME_MAX_MS);
+        match moment {
+            Some(Moment { at_ms, text }) if at_ms >= latest_ms => {
+                // The end of the year 9999 is kept as no more than "too late".
+                let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
+                let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
+                let advice = first_ms.map(|of| format!(": publish it after {of}"));
+                Err(usage_error(format!(
+                    "an event can wait for less than {} days, and {text} is later{}",
+                    LIFETIME_MAX_MS / DAY_MS,
+                    advice.unwrap_or_default()
+                )))
+            }
+            moment => Ok(PublishMoment { now_ms, at_ms: moment.map(|of| of.at_ms) }),
+        }
+    }
+}
+
+impl PublishMoment {
+    /// The event with its moment.
+    ///
+    /// # Errors
+    /// A text for an event that cannot have the moment, or whose own is impossible.
+    pub(crate) fn of(&self, event: Event) -> Result<Event, String> {
+        let Some(at_ms) = self.at_ms else {
+            return check_moment(&event, self.now_ms)
+                .map(|()| event)
+                .map_err(|why| why.to_string());
+        };
+        let text = event.text_with_deliver_at(at_ms).ok_or_else(|| {
+            format!(
+                "no CloudEvent, and only CloudEvents have {DELIVER_AT}: leave out --in and --at"
+            )
+        })?;
+        match decode_one(&text.into(), Input::CloudEvents) {
+            Element::Event(event) => Ok(event),
+            Element::Malformed { why, .. } => Err(why.to_string()),
+        }
+    }
+}

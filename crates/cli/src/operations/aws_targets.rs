@@ -1,0 +1,189 @@
+//! Finds the AWS targets that a deployment would refuse, before it does.
+//!
+//! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, and `try` and `dev` with the variable
+//! `AWS_TARGETS` of this machine. The decision is the core's ([`AwsPolicy`]); the advice here is what the reader can change.
+
+use adapters::settings::AWS_TARGETS;
+use anyhow::Context as _;
+use delivery::subscription::Subscription;
+use delivery::subscription::aws::policy::{AwsPolicy, AwsRefusal, AwsTargets, OwnResources};
+use dialects::{Finding, Reading, Severity};
+
+use crate::operations::locations::Locations;
+use crate::operations::stack::Stack;
+use crate::operations::writable::Problem;
+
+/// The outputs with the ARNs of functions.
+const FUNCTIONS: [&str; 3] = ["DispatchFunctionArn", "DeadLetterFunctionArn", "IngressFunctionArn"];
+
+/// The targets that a deployment allows.
+pub(crate) struct TargetRules {
+    policy: AwsPolicy,
+    /// The setting that lists them, for messages.
+    list: String,
+    /// The place for a further entry, for help.
+    place: &'static str,
+}
+
+impl TargetRules {
+    /// The rules of a stack. Without one, those of the variable of this machine, if it is set.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Option<Self>> {
+        match stack {
+            Some(stack) => Self::of_stack(stack).map(Some),
+            None if std::env::var_os(AWS_TARGETS).is_none() => Ok(None),
+            None => {
+                Self::of_variable("the variable AWS_TARGETS, as the deployment has it").map(Some)
+            }
+        }
+    }
+
+    /// The rules of commands that send from this machine: without the variable, they use no target.
+    ///
+    /// # Errors
+    /// When the variable cannot be read.
+    pub(crate) fn here() -> anyhow::Result<Self> {
+        Self::of_variable(
+            "the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials",
+        )
+    }
+
+    fn of_variable(place: &'static str) -> anyhow::Result<Self> {
+        let targets = AwsTargets::parse(&listed_here()).map_err(anyhow::Error::msg);
+        let policy = AwsPolicy::new(targets.context(AWS_TARGETS)?, OwnResources::default(), None);
+        Ok(Self { policy, list: AWS_TARGETS.to_owned(), place })
+    }
+
+    fn of_stack(stack: &Stack) -> anyhow::Result<Self> {
+        let targets = AwsTargets::parse(stack.parameter("AwsTargets")).map_err(anyhow::Error::msg);
+        let targets = targets
+            .with_context(|| format!("the stack {} has an invalid AwsTargets", stack.name))?;
+        let role = Some(stack.parameter("InvokeRoleArn")).filter(|arn| !arn.is_empty());
+        Ok(Self {
+            policy: AwsPolicy::new(targets, own_resources(stack)?, role),
+            list: format!("AwsTargets of the stack {}", stack.name),
+            place: "the parameter AwsTargets of the stack",
+        })
+    }
+
+    /// The problem with the target of a subscription; `None` if it is allowed, or there is none.
+    pub(crate) fn problem(&self, subscription: &Subscription) -> Option<Problem> {
+        let target = subscription.destination.aws.as_deref()?;
+        let refusal = self.policy.refusal(&subscription.name.topic.namespace, target)?;
+        let name = &subscription.name;
+        let (what, help) = match &refusal {
+            AwsRefusal::Own(arn) => (
+                format!("{arn}, which belongs to the deployment itself"),
+                "name a resource that is no part of the stack".to_owned(),
+            ),
+            AwsRefusal::NotListed { arn, namespace } => (
+                format!("{arn}, which {} does not list for the namespace {namespace}", self.list),
+                format!("add {namespace}={arn} to {}", self.place),
+            ),
+            AwsRefusal::OtherAccount { arn, account } => (
+                format!(
+                    "{arn}, and Firehose finds streams in the account of the role only, {account}"
+                ),
+                format!(
+                    "name a stream of {account}, or a role of the other account as InvokeRoleArn"
+                ),
+            ),
+        };
+        Some(Problem::refused(format!("{name} delivers to {what}"), help))
+    }
+}
+
+/// The targets that the variable of this machine lists.
+pub(crate) fn listed_here() -> String {
+    std::env::var(AWS_TARGETS).unwrap_or_default()
+}
+
+/// Warnings about the targets that commands on this machine do not use.
+///
+/// # Errors
+/// When the variable cannot be read.
+pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
+    let rules = TargetRules::here()?;
+    let at = Locations { reading, first: "" };
+    let found = reading.catalogue.subscriptions().filter_map(|subscription| {
+        let problem = rules.problem(subscription)?;
+        let problem = Problem { severity: Severity::Warning, ..problem };
+        Some(at.finding(subscription, "aws", problem))
+    });
+    Ok(found.collect())
+}
+
+/// The queues and functions of a stack. Its buckets and its table are of services without targets.
+fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
+    let named = stack.own_queues().filter_map(|url| url.rsplit('/').next());
+    let queues = named.filter_map(|name| Some(format!("{}:{name}", stack.arn_of("sqs")?)));
+    let functions = FUNCTIONS.iter().filter_map(|name| stack.output(name).ok());
+    let arns: Vec<String> = queues.chain(functions.map(ToOwned::to_owned)).collect();
+    OwnResources::parse(&arns.join(",")).map_err(anyhow::Error::msg)
+}
+
+#[cfg(test)]
+mod tests {
+    use dialects::{Severity, Source};
+
+    use super::*;
+
+    const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:shop-orders";
+
+    fn problem(arn: &str, action: &str, targets: &str) -> Option<Problem> {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: t, name: s}}\n\
+             spec: {{destination: {{aws: {{arn: '{arn}', action: {action}}}}}}}\n"
+        );
+        let reading = dialects::read(&[Source { name: "f", text: &text }]);
+        let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
+        let parameters =
+            [("AwsTargets", targets), ("InvokeRoleArn", "arn:aws:iam::123456789012:role/invoke")];
+        let function = "arn:aws:lambda:eu-west-1:123456789012:function:live-DispatchFunction-1";
+        let outputs = [
+            ("RetryQueueUrl", "https://sqs.eu-west-1.amazonaws.com/123456789012/live-RetryQueue"),
+            ("DispatchFunctionArn", function),
+        ];
+        let stack = Stack::sample(&parameters, &outputs);
+        TargetRules::of(Some(&stack)).unwrap().expect("rules").problem(subscription)
+    }
+
+    #[test]
+    fn a_target_is_allowed_where_the_stack_lists_it_for_the_namespace() {
+        for targets in [format!("shop={QUEUE}"), "*=arn:aws:sqs:*:*:shop-*".to_owned()] {
+            assert_eq!(problem(QUEUE, "SendMessage", &targets), None, "{targets}");
+        }
+    }
+
+    #[test]
+    fn an_unlisted_a_foreign_and_an_own_target_are_errors_that_say_what_to_do() {
+        let all = "*=arn:aws:*:*:*:*";
+        let foreign = "arn:aws:sqs:eu-west-1:999999999999:shop-orders";
+        let own = "arn:aws:sqs:eu-west-1:123456789012:live-RetryQueue";
+        let alias = "arn:aws:lambda:eu-west-1:123456789012:function:live-DispatchFunction-1:live";
+        let stream = "arn:aws:firehose:eu-west-1:999999999999:deliverystream/all";
+        let of_account = "*=arn:aws:sqs:*:123456789012:*";
+        for (arn, action, targets, message, help) in [
+            (
+                QUEUE,
+                "SendMessage",
+                "",
+                "does not list for the namespace shop",
+                "add shop=arn:aws:sqs",
+            ),
+            (QUEUE, "SendMessage", "bank=arn:aws:sqs:*:*:*", "for the namespace shop", "add shop="),
+            (foreign, "SendMessage", of_account, "AwsTargets of the stack live", "add shop="),
+            (own, "SendMessage", all, "belongs to the deployment itself", "no part of the stack"),
+            (alias, "Invoke", all, "belongs to the deployment itself", "no part of the stack"),
+            (stream, "PutRecord", all, "in the account of the role only", "123456789012"),
+        ] {
+            let problem = problem(arn, action, targets).expect(arn);
+            assert_eq!(problem.severity, Severity::Error);
+            assert!(problem.message.starts_with(&format!("shop/t/s delivers to {arn}, ")));
+            assert!(problem.message.contains(message), "{problem:?}");
+            assert!(problem.help.as_ref().is_some_and(|of| of.contains(help)), "{problem:?}");
+        }
+    }
+}

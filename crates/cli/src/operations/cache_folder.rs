@@ -1,0 +1,69 @@
+//! The folder in which the reads of buckets with dead letters are cached.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::terminal::usage::usage_error;
+
+/// The variable that turns the cache off.
+const CACHE: &str = "LASTMILE_CACHE";
+/// Its only value.
+const OFF: &str = "off";
+/// The variables that name a folder for caches, in order, and the path in it.
+/// <https://specifications.freedesktop.org/basedir/latest/>
+const FOLDERS: [(&str, &str); 3] = [
+    ("XDG_CACHE_HOME", "lastmile/dead-letters"),
+    ("LOCALAPPDATA", "lastmile/dead-letters"),
+    ("HOME", ".cache/lastmile/dead-letters"),
+];
+
+/// The folder by these variables; `None` if the cache is off, or there is no place for it.
+///
+/// # Errors
+/// A usage error for an unknown value of `LASTMILE_CACHE`.
+pub(crate) fn folder(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> anyhow::Result<Option<PathBuf>> {
+    match variable(CACHE).filter(|value| !value.is_empty()) {
+        Some(value) if value == OFF => return Ok(None),
+        Some(value) => {
+            let value = value.to_string_lossy();
+            return Err(usage_error(format!("{CACHE} is {value:?}; its only value is \"{OFF}\"")));
+        }
+        None => {}
+    }
+    let folders = FOLDERS.into_iter().filter_map(|(name, path)| Some((variable(name)?, path)));
+    let mut folders = folders.map(|(folder, path)| (PathBuf::from(folder), path));
+    // By the specification, a relative path is ignored.
+    let folder = folders.find(|(folder, _)| folder.is_absolute());
+    Ok(folder.map(|(folder, path)| folder.join(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_of(variables: &[(&str, &str)]) -> Result<Option<String>, String> {
+        let value = |wanted: &str| {
+            let mut found = variables.iter().filter(|(name, _)| *name == wanted);
+            found.next().map(|(_, value)| OsString::from(value))
+        };
+        let folder = folder(value).map_err(|error| error.to_string())?;
+        Ok(folder.map(|folder| folder.display().to_string()))
+    }
+
+    #[test]
+    fn the_cache_is_in_the_folder_for_caches_unless_it_is_off() {
+        let path = |path: &str| Ok(Some(path.to_owned()));
+        let (home, xdg) = (("HOME", "/home/a"), ("XDG_CACHE_HOME", "/cache"));
+        assert_eq!(folder_of(&[home, xdg]), path("/cache/lastmile/dead-letters"));
+        assert_eq!(folder_of(&[home]), path("/home/a/.cache/lastmile/dead-letters"));
+        let relative = ("XDG_CACHE_HOME", "cache");
+        assert_eq!(folder_of(&[home, relative]), folder_of(&[home]));
+        assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "")]), folder_of(&[home]));
+        assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "off")]), Ok(None));
+        assert_eq!(folder_of(&[]), Ok(None));
+        let problem = "LASTMILE_CACHE is \"no\"; its only value is \"off\"";
+        assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "no")]), Err(problem.to_owned()));
+    }
+}

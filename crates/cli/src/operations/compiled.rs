@@ -1,0 +1,48 @@
+//! Subscription files as the objects that dispatch reads, for `dev` and `demo`.
+//!
+//! The objects are in the data folder, so nothing is written beside the files. What is no longer in the files is removed.
+
+use std::path::{Path, PathBuf};
+
+use adapters::live_topics::Location;
+use anyhow::Context as _;
+use dialects::Reading;
+
+use crate::operations::change_record::ChangeRecord;
+use crate::operations::topics::{Plan, Topics};
+
+/// The folder of the objects within a data folder.
+const FOLDER: &str = "subscriptions";
+/// The owner of everything in it.
+const OWNER: &str = "files";
+
+/// The objects of files in a data folder.
+pub(crate) struct Compiled {
+    /// Their folder.
+    pub(crate) folder: PathBuf,
+    topics: Topics,
+}
+
+impl Compiled {
+    /// Opens the objects in this data folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub(crate) async fn below(data: &Path) -> anyhow::Result<Self> {
+        let folder = data.join(FOLDER);
+        let made = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
+        let folder = made.with_context(|| format!("{} cannot be made", folder.display()))?;
+        let topics = Topics::at(&Location::Folder(folder.clone())).await;
+        Ok(Self { folder, topics })
+    }
+
+    /// Writes what the files have now.
+    ///
+    /// # Errors
+    /// If an object cannot be read or written.
+    pub(crate) async fn write(&self, reading: &Reading) -> anyhow::Result<()> {
+        let beside = self.topics.beside().await?;
+        let plan = Plan::of(&self.topics, beside, OWNER, reading, true).await?;
+        plan.make(&ChangeRecord::default(), |_, _| Ok(())).await
+    }
+}

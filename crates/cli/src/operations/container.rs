@@ -1,0 +1,76 @@
+//! The container of dead letters, named by its address or by a stack.
+
+use deadletters::DeadLetters;
+use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
+
+use crate::operations::cache_folder;
+use crate::operations::shell;
+use crate::operations::stack::Stack;
+use crate::operations::store;
+use crate::terminal::usage::usage_error;
+
+/// The options that name the container of dead letters.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ContainerArgs {
+    /// s3://BUCKET[/PREFIX], or a folder; by default that of the stack, and without a stack
+    /// .lastmile/s3/dead-letters, as `lastmile dev` and `lastmile demo` have it
+    #[arg(long, value_name = "CONTAINER")]
+    container: Option<String>,
+    /// The deployed CloudFormation stack, whose outputs say where its dead letters and its queues are
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+}
+
+impl ContainerArgs {
+    /// The name of the stack, if one is given.
+    pub(crate) fn stack(&self) -> Option<&str> {
+        self.stack.as_deref()
+    }
+
+    /// The options as they were given, for a printed command that reads the same container.
+    pub(crate) fn options(&self) -> String {
+        let options =
+            [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
+        let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        given.map(|(name, value)| format!(" {name} {}", shell::typed(value))).collect()
+    }
+
+    /// Opens the container.
+    ///
+    /// # Errors
+    /// When the stack cannot be described, or the container does not exist.
+    pub(crate) async fn open(&self) -> anyhow::Result<DeadLetters> {
+        let address = match (&self.container, &self.stack) {
+            (Some(address), _) => address.clone(),
+            (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
+            (None, None) => LOCAL_CONTAINER.to_owned(),
+        };
+        at(&address).await
+    }
+}
+
+/// Opens a container: `s3://BUCKET[/PREFIX]`, or a folder.
+///
+/// # Errors
+/// A usage error if the folder does not exist, or the address is invalid.
+pub(crate) async fn at(address: &str) -> anyhow::Result<DeadLetters> {
+    let Some(bucket) = address.strip_prefix("s3://") else {
+        let folder = DeadLetterContainer::folder(address);
+        return Ok(DeadLetters::new(folder.map_err(|error| usage_error(error.to_string()))?));
+    };
+    let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
+    let cache = cache_folder::folder(|name| std::env::var_os(name))?;
+    let letters = DeadLetters::new(DeadLetterContainer::bucket(store::client().await, bucket));
+    Ok(match cache {
+        Some(folder) => letters.with_cache_in(&folder),
+        None => letters,
+    })
+}
+
+/// Opens the default container of a stack.
+///
+/// # Errors
+/// When the stack has none.
+pub(crate) async fn of_stack(stack: &Stack) -> anyhow::Result<DeadLetters> {
+    at(&stack.dead_letter_container()?).await
+}

@@ -1,0 +1,82 @@
+//! The capacity that a load needs, and how close each need is to its limit.
+//!
+//! Separate because a bill does not show it.
+
+use super::load::Load;
+use super::queue::Queue;
+use super::{DAY_S, MONTH_DAYS, Plan};
+use crate::terminal::numbers::{count, decimals};
+
+/// The most messages of a queue that are received and not yet deleted.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
+const IN_FLIGHT_MAX: f64 = 120_000.0;
+/// The most writes per second below one prefix: here, an hour of a subscription.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
+const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
+
+/// A capacity that the load needs.
+#[derive(Debug)]
+pub(crate) struct Need {
+    pub(crate) what: &'static str,
+    /// How much of it, on average.
+    pub(crate) amount: f64,
+    pub(crate) limit: f64,
+    /// Who sets the limit.
+    pub(crate) set_by: &'static str,
+    /// The share of the limit that is used with full batches.
+    pub(crate) share: f64,
+    /// How the amount is computed, for people.
+    pub(crate) how: String,
+}
+
+pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
+    let window_ms = f64::from(plan.batch_window_s) * 1_000.0;
+    let in_flight_ms = load.events.invocation_ms + window_ms;
+    let in_flight = load.events.rate * in_flight_ms / 1_000.0;
+    let writes = load.letters.records / (MONTH_DAYS * DAY_S);
+    let row = plan.concurrency;
+    vec![
+        at_once("invocations at once, events", &load.events, row.events, "Concurrency, events"),
+        at_once("invocations at once, waits", &load.waits, row.retry, "Concurrency, waits"),
+        at_once(
+            "invocations at once, letters",
+            &load.letters,
+            row.dead_letter,
+            "Concurrency, letters",
+        ),
+        Need {
+            what: "in flight, events queue",
+            amount: in_flight,
+            limit: IN_FLIGHT_MAX,
+            set_by: "SQS, per queue",
+            share: in_flight / IN_FLIGHT_MAX,
+            how: format!("{} a second × {} ms", decimals(load.events.rate), count(in_flight_ms)),
+        },
+        Need {
+            what: "dead letters written a second",
+            amount: writes,
+            limit: WRITES_PER_PREFIX_MAX,
+            set_by: "S3, per prefix",
+            share: writes / WRITES_PER_PREFIX_MAX,
+            how: "all of one subscription".to_owned(),
+        },
+    ]
+}
+
+fn at_once(what: &'static str, queue: &Queue, limit: u32, set_by: &'static str) -> Need {
+    let limit = f64::from(limit);
+    let how = format!(
+        "{} a second ÷ {} × {} ms; {} with full batches",
+        decimals(queue.rate),
+        queue.fill,
+        count(queue.invocation_ms),
+        decimals(queue.at_once_full)
+    );
+    Need { what, amount: queue.at_once, limit, set_by, share: queue.at_once_full / limit, how }
+}
+
+/// The need that is closest to its limit; `None` without load.
+pub(crate) fn tightest(needs: &[Need]) -> Option<&Need> {
+    let loaded = needs.iter().filter(|need| need.share > 0.0);
+    loaded.max_by(|one, other| one.share.total_cmp(&other.share))
+}

@@ -1,0 +1,178 @@
+//! A queue and the invocations that empty it: batch size, duration, concurrency and requests.
+//!
+//! Separate because it models Lambda and SQS and knows no policies. The assumption that matters most is how many records an
+//! invocation gets. Without a batch window a poller passes on what it finds, so it is the fewest that keep up: one, as long
+//! as the concurrency allows it. With a window it is what arrives at one poller during the window.
+
+use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
+
+use super::measured;
+use crate::terminal::numbers::rounded;
+
+/// SQS bills each started 64 KiB of a payload as one request.
+/// <https://aws.amazon.com/sqs/pricing/>
+const CHUNK_BYTES: f64 = 65_536.0;
+/// Lambda polls a queue with at least this many connections.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
+pub(super) const POLLERS: f64 = 5.0;
+/// A function with this memory has one processor, and one with less has a share of it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+const MEMORY_OF_A_PROCESSOR_MB: f64 = 1_769.0;
+/// The largest payload of an invocation.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
+/// The time of a request to SQS or S3. Assumed.
+pub(super) const REQUEST_MS: f64 = 10.0;
+/// The most messages of one request.
+pub(super) const REQUEST_ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
+
+/// The processor time of an invocation and of each record in it, in microseconds of a whole processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcessorTime {
+    invocation_us: f64,
+    record_us: f64,
+}
+
+pub(super) const DISPATCH: ProcessorTime = ProcessorTime {
+    invocation_us: measured::DISPATCH_INVOCATION_US,
+    record_us: measured::DISPATCH_RECORD_US,
+};
+pub(super) const DEAD_LETTER: ProcessorTime = ProcessorTime {
+    invocation_us: measured::DEAD_LETTER_INVOCATION_US,
+    record_us: measured::DEAD_LETTER_RECORD_US,
+};
+
+/// What the records of a queue cause.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    /// Records, in so many seconds.
+    pub(super) records: f64,
+    pub(super) seconds: f64,
+    /// The size of a record.
+    pub(super) bytes: f64,
+    pub(super) attempts_per_record: f64,
+    /// The rounds that a full invocation needs, because a destination gets a limited number of requests at once: the events
+    /// of a record for one destination, divided by that number.
+    pub(super) rounds_per_record: f64,
+    /// The probability that a record sends a message.
+    pub(super) sends: f64,
+    pub(super) answer_ms: f64,
+    pub(super) processor: ProcessorTime,
+    pub(super) memory_mb: u32,
+    /// The settings of the event source mapping.
+    pub(super) batch_size: u32,
+    pub(super) window_s: u32,
+    pub(super) concurrency: u32,
+}
+
+/// A queue, and the invocations that empty it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Queue {
+    pub(super) records: f64,
+    /// Records per second.
+    pub(super) rate: f64,
+    /// Records per invocation.
+    pub(super) fill: u32,
+    pub(super) invocations: f64,
+    pub(super) invocation_ms: f64,
+    /// Invocations that attempt something; the others only send the next message of a wait.
+    pub(super) attempting: f64,
+    /// Invocations at once, on average.
+    pub(super) at_once: f64,
+    /// The same with full batches: the least that is needed.
+    pub(super) at_once_full: f64,
+    pub(super) gb_seconds: f64,
+    /// Billed requests that receive something.
+    pub(super) receives: f64,
+    pub(super) deletes: f64,
+}
+
+impl Work {
+    /// The queue with the batches that Lambda makes.
+    pub(super) fn queue(&self) -> Queue {
+        self.filled(self.fill())
+    }
+
+    /// The queue with full batches: the records are there all at once.
+    pub(super) fn queue_at_once(&self) -> Queue {
+        self.filled(self.most())
+    }
+
+    fn filled(&self, fill: u32) -> Queue {
+        let invocations = self.records / f64::from(fill);
+        let (full, rest) = (f64::from(fill / 10), f64::from(fill % 10));
+        let receives = full * chunks(REQUEST_ENTRIES * self.bytes)
+            + if rest > 0.0 { chunks(rest * self.bytes) } else { 0.0 };
+        let invocation_ms = self.invocation_ms(fill);
+        Queue {
+            records: self.records,
+            rate: self.records / self.seconds,
+            fill,
+            invocations,
+            invocation_ms,
+            attempting: invocations * any(self.attempts_per_record.min(1.0), fill),
+            at_once: self.at_once(fill),
+            at_once_full: self.at_once(self.most()),
+            gb_seconds: invocations * invocation_ms / 1_000.0 * f64::from(self.memory_mb) / 1_024.0,
+            receives: invocations * receives,
+            // A delete has no payload to be billed by 64 KiB.
+            deletes: invocations * f64::from(fill.div_ceil(10)),
+        }
+    }
+
+    /// The most records of an invocation.
+    fn most(&self) -> u32 {
+        let fitting = rounded((PAYLOAD_MAX_BYTES / self.bytes).floor());
+        self.batch_size.min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
+    }
+
+    /// Records of an invocation: the fewest that keep up, or what arrives at one poller during the window.
+    fn fill(&self) -> u32 {
+        let most = self.most();
+        let keeps_up = |records: &u32| self.at_once(*records) <= f64::from(self.concurrency);
+        let fewest = (1..=most).find(keeps_up).unwrap_or(most);
+        let gathered = self.records / self.seconds * f64::from(self.window_s) / POLLERS;
+        let in_window = (1..=most).rev().find(|records| f64::from(*records) <= gathered);
+        fewest.max(in_window.unwrap_or(1))
+    }
+
+    /// Invocations of this many records each that run at once (Little's law).
+    fn at_once(&self, records: u32) -> f64 {
+        let each_s = self.invocation_ms(records) / 1_000.0;
+        self.records / self.seconds / f64::from(records) * each_s
+    }
+
+    /// The duration of an invocation: its processor time, its slowest attempt, then its sends.
+    pub(super) fn invocation_ms(&self, records: u32) -> f64 {
+        let share = (f64::from(self.memory_mb) / MEMORY_OF_A_PROCESSOR_MB).min(1.0);
+        let handled = f64::from(records) * self.attempts_per_record.max(1.0);
+        let ProcessorTime { invocation_us, record_us } = self.processor;
+        let processor_ms = (invocation_us + record_us * handled) / 1_000.0 / share;
+        let rounds = (f64::from(records) * self.rounds_per_record).ceil();
+        let attempts = any(self.attempts_per_record.min(1.0), records);
+        // The duration of the window is far below 2^53 ms.
+        let send_ms = BATCH_WINDOW.as_secs_f64() * 1_000.0 + REQUEST_MS;
+        // Lambda bills whole milliseconds.
+        (processor_ms + rounds * attempts * self.answer_ms + send_ms * any(self.sends, records))
+            .ceil()
+    }
+}
+
+/// The probability that at least one of this many events happens, each with this probability.
+fn any(probability: f64, of: u32) -> f64 {
+    // Exponentiation by squaring: `powi` may differ between machines, and estimates must not.
+    let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, of);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            none *= base;
+        }
+        base *= base;
+        rest /= 2;
+    }
+    1.0 - none
+}
+
+/// Requests that a payload is billed as.
+pub(super) fn chunks(payload_bytes: f64) -> f64 {
+    (payload_bytes / CHUNK_BYTES).ceil().max(1.0)
+}

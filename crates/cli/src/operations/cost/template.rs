@@ -1,0 +1,101 @@
+//! What `template.yaml` makes, as far as it costs something.
+//!
+//! Separate because a test reads both: a change of the template that changes the bill fails here.
+
+/// `DispatchMemory`, by default.
+pub(super) const DISPATCH_MEMORY_MB: u32 = 256;
+/// `BatchSize` of the queues of new events and of waits, without and with a batch window.
+pub(super) const BATCH_SIZE: u32 = 10;
+pub(super) const BATCH_SIZE_WITH_WINDOW: u32 = 100;
+/// `MemorySize` and `BatchSize` of the function deadletter.
+pub(super) const DEAD_LETTER_MEMORY_MB: u32 = 128;
+pub(super) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
+/// `ReceiveMessageWaitTimeSeconds`: the duration of a poll that finds nothing.
+pub(super) const POLL_S: f64 = 20.0;
+/// `LogRetentionDays`, by default.
+pub(super) const LOGS_KEPT_DAYS: f64 = 30.0;
+/// Alarms that are always there.
+pub(super) const ALARMS: f64 = 1.0;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::operations::queues;
+
+    const TEMPLATE: &str = include_str!("../../../../../template.yaml");
+
+    /// The types of resources whose use the formula counts.
+    const COUNTED: [(&str, usize); 6] = [
+        ("AWS::CloudWatch::Alarm", 1),
+        ("AWS::DynamoDB::Table", 1),
+        ("AWS::Logs::LogGroup", 2),
+        ("AWS::S3::Bucket", 2),
+        ("AWS::SQS::Queue", 6),
+        ("AWS::Serverless::Function", 2),
+    ];
+    /// Those that cost nothing by themselves.
+    const FREE: [&str; 6] = [
+        "AWS::IAM::ManagedPolicy",
+        "AWS::IAM::Role",
+        "AWS::Lambda::EventSourceMapping",
+        "AWS::Lambda::Permission",
+        "AWS::S3::BucketPolicy",
+        "AWS::SQS::QueuePolicy",
+    ];
+
+    /// The lines of each resource that is always there.
+    fn resources() -> Vec<&'static str> {
+        let (_, all) = TEMPLATE.split_once("\nResources:\n").expect("it has resources");
+        let (all, _) = all.split_once("\nOutputs:\n").expect("it has outputs");
+        let all = all.split("\n\n").filter(|block| block.contains("\n    Type: AWS::"));
+        all.filter(|block| !block.contains("\n    Condition: ")).collect()
+    }
+
+    /// The value behind a property, in the lines of a resource or of a parameter.
+    fn value<'a>(lines: &'a str, property: &str) -> Option<&'a str> {
+        let (_, after) = lines.split_once(&format!("\n    {property}: "))?;
+        after.lines().next().map(|value| value.trim_matches('"'))
+    }
+
+    fn parameter(name: &str) -> &'static str {
+        let (_, after) = TEMPLATE.split_once(&format!("\n  {name}:\n")).expect(name);
+        value(after, "Default").expect("a default")
+    }
+
+    #[test]
+    fn every_resource_of_the_template_is_counted_or_known_to_be_free() {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for resource in resources() {
+            *counts.entry(value(resource, "Type").expect("a type")).or_default() += 1;
+        }
+        counts.retain(|of_type, _| !FREE.contains(of_type));
+        assert_eq!(counts, COUNTED.into(), "count it in cost/lines.rs, or add it to FREE");
+    }
+
+    #[test]
+    fn the_settings_are_those_of_the_template() {
+        assert_eq!(parameter("DispatchMemory"), DISPATCH_MEMORY_MB.to_string());
+        assert_eq!(parameter("LogRetentionDays"), LOGS_KEPT_DAYS.to_string());
+        assert!(TEMPLATE.contains("Architectures: [arm64]\n"));
+        assert_eq!(parameter("LogLevel"), "info");
+        assert_eq!(parameter("MetricsPer"), "");
+        let batch =
+            format!("BatchSize: !If [HasBatchWindow, {BATCH_SIZE_WITH_WINDOW}, {BATCH_SIZE}]");
+        assert_eq!(TEMPLATE.matches(&batch).count(), 2);
+        let polls = format!("ReceiveMessageWaitTimeSeconds: {POLL_S}\n");
+        assert_eq!(TEMPLATE.matches(&polls).count(), queues::QUEUES.len());
+        let of = |name: &str| {
+            let found = resources().into_iter().find(|of| of.contains(&format!("  {name}:\n")));
+            found.expect(name)
+        };
+        let memory = format!("MemorySize: {DEAD_LETTER_MEMORY_MB}\n");
+        assert!(of("DeadLetterFunction").contains(&memory));
+        let batch = format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n");
+        assert!(of("DeadLetterMapping").contains(&batch));
+        let alarms =
+            resources().into_iter().filter(|of| of.contains("Type: AWS::CloudWatch::Alarm"));
+        assert_eq!(alarms.count().to_string(), ALARMS.to_string());
+    }
+}

@@ -1,0 +1,159 @@
+//! A request as a curl command that a person copies: the same bytes as the sender would send. Pure.
+//!
+//! Separate because the text has to be correct for a shell and for curl, whatever is in an event. `try` and the page of a dead
+//! letter print such commands: each decides which headers there are, and which words stand in place of credentials.
+
+use adapters::http::AGENT;
+use delivery::shell::quoted;
+
+use crate::operations::shell::{codes, is_written_as_code, typed};
+
+/// A longer event does not fit into one argument of a program, so it goes through a pipe:
+/// `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), with room for quotes.
+const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
+/// For a longer body curl asks whether it is wanted, which the sender never does.
+const ASKED_FROM_BYTES: usize = 1_024;
+
+/// A request for curl.
+pub(crate) struct CurlRequest<'a> {
+    pub(crate) method: &'a str,
+    /// The address, as a word of a shell.
+    pub(crate) url: String,
+    /// Options for the connection, each made by [`option`].
+    pub(crate) options: String,
+    pub(crate) headers: Vec<CurlHeader>,
+    pub(crate) body: &'a [u8],
+}
+
+/// A header: its name in lower case, as the sender writes it, and the whole header as a word of a shell.
+pub(crate) struct CurlHeader {
+    name: String,
+    word: String,
+}
+
+impl CurlHeader {
+    /// A header that may be shown.
+    pub(crate) fn new(name: &str, value: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let word = match value {
+            // With a colon and nothing behind it curl removes the header.
+            "" => typed(&format!("{name};")),
+            value => typed(&format!("{name}: {value}")),
+        };
+        Self { name, word }
+    }
+
+    /// A header whose value ends with this word of a shell.
+    pub(crate) fn with_word(name: &str, beginning: &str, word: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let word = format!("{}{word}", quoted(&format!("{name}: {beginning}")));
+        Self { name, word }
+    }
+}
+
+impl CurlRequest<'_> {
+    /// The command. What curl would add by itself is removed, and what the sender adds is in it.
+    pub(crate) fn command(&self) -> String {
+        let has = |name: &str| self.headers.iter().any(|header| header.name == name);
+        // The sender has no settings of a person and no proxy; brackets would be ranges of addresses.
+        let mut curl = format!(
+            "curl --disable --globoff --noproxy '*' --request {} {}",
+            self.method, self.url
+        );
+        if !has("user-agent") {
+            curl.push_str(&option("user-agent", &quoted(AGENT)));
+        }
+        if !has("accept-encoding") {
+            curl.push_str(&option("header", "'accept-encoding: identity'"));
+        }
+        if !has("content-type") {
+            curl.push_str(&option("header", "'content-type:'"));
+        }
+        if self.body.len() >= ASKED_FROM_BYTES {
+            curl.push_str(&option("header", "'expect:'"));
+        }
+        curl.push_str(&self.options);
+        self.headers.iter().for_each(|header| curl.push_str(&option("header", &header.word)));
+        with_body(&curl, self.body)
+    }
+}
+
+/// An option on a line of its own.
+pub(crate) fn option(name: &str, word: &str) -> String {
+    format!(" \\\n  --{name} {word}")
+}
+
+/// A curl command with this body, to the byte. Where it cannot be an argument, or could not be copied, it comes
+/// through a pipe.
+fn with_body(curl: &str, body: &[u8]) -> String {
+    match std::str::from_utf8(body) {
+        Ok(text) if text.chars().any(is_written_as_code) => piped("%b", &codes(body), curl),
+        Ok(text) if text.len() > ARGUMENT_MAX_BYTES => piped("%s", text, curl),
+        Ok(text) => format!("{curl}{}", option("data-raw", &quoted(text))),
+        Err(_) => piped("%b", &codes(body), curl),
+    }
+}
+
+fn piped(format: &str, text: &str, curl: &str) -> String {
+    format!("printf '{format}' {} |\n{curl}{}", quoted(text), option("data-binary", "@-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What curl would get as a body: an argument, or standard input.
+    fn body(command: &str) -> Vec<u8> {
+        let curl = "curl() { if [ \"$2\" = @- ]; then cat; else printf %s \"$2\"; fi; }";
+        let output = Command::new("sh").arg("-c").arg(format!("{curl}\n{command}")).output();
+        let output = output.expect("a shell");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// What shells, printf and people read in another way than as it is.
+    const PARTS: [&[u8]; 14] = [
+        b"'",
+        b"\\",
+        b"\r\n",
+        b"\n",
+        b"$(id)",
+        b"`id`",
+        b"\\0101",
+        b"@x",
+        b"%s",
+        b"\0",
+        "\u{202e}".as_bytes(),
+        b"!",
+        b"\xff",
+        b"\xe2\x80",
+    ];
+
+    proptest! {
+        #[test]
+        fn a_shell_gives_curl_the_body_byte_for_byte(
+            parts in vec(prop_oneof![
+                any::<String>().prop_map(String::into_bytes),
+                prop::sample::select(&PARTS[..]).prop_map(<[u8]>::to_vec),
+            ], 0..6),
+        ) {
+            let sent = parts.concat();
+            let command = with_body("curl", &sent);
+            prop_assert!(!command.chars().any(is_written_as_code), "{command:?}");
+            prop_assert_eq!(body(&command), sent);
+        }
+    }
+
+    #[test]
+    fn a_long_body_is_no_argument() {
+        let sent = format!("\"{}'\"", "x".repeat(ARGUMENT_MAX_BYTES));
+        let command = with_body("curl", sent.as_bytes());
+        assert_eq!(body(&command), sent.as_bytes());
+        assert!(command.starts_with("printf '%s'"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Which `lastmile dev` uses a data folder: one at a time, since two would write the same files.
+//!
+//! The lock is the operating system's, on a file in the folder, and ends with the process, however that ends: a file
+//! that a crash left behind locks nothing. The file says where the holder and its local AWS listen, for whoever comes
+//! second, and for commands that ask for what its table holds.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use adapters::error_words::io_words;
+use anyhow::{Context as _, anyhow};
+
+use crate::terminal::output::note;
+use crate::terminal::text;
+
+/// The file, in the data folder.
+const NAME: &str = "dev.lock";
+/// More than an address has.
+const ADDRESS_MAX_BYTES: u64 = 256;
+
+/// A data folder that nobody else uses, until this goes out of scope.
+#[derive(Debug)]
+pub(crate) struct DataLock(File);
+
+impl DataLock {
+    /// Takes the folder, and makes it if there is none.
+    ///
+    /// # Errors
+    /// When another `lastmile dev` uses it: says which, and what to do. When it cannot be written.
+    pub(crate) fn take(data: &Path) -> anyhow::Result<Self> {
+        let cannot = || format!("the data folder {} cannot be written", text::path(data));
+        std::fs::create_dir_all(data).with_context(cannot)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(data.join(NAME)).with_context(cannot)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut address = String::new();
+                // Not every system lets others read a locked file.
+                let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut address);
+                let at = match (read, address.lines().next()) {
+                    (Ok(_), Some(address)) => format!(", at {address}"),
+                    _ => String::new(),
+                };
+                anyhow::bail!(
+                    "another lastmile dev uses the data folder {}{at}; end it, or choose another folder with --data DIR",
+                    text::path(data)
+                );
+            }
+            // Some network file systems have no locks: then nobody can know.
+            Err(TryLockError::Error(error)) => note(format_args!(
+                "whether another lastmile dev uses the data folder {} is unknown: {}",
+                text::path(data),
+                io_words(&error)
+            )),
+        }
+        Ok(Self(file))
+    }
+
+    /// Says where its holder listens, and its local AWS once that does.
+    pub(crate) fn says(&mut self, addresses: &[&str]) {
+        // If that fails, whoever asks is told less.
+        let _ = self.write(addresses);
+    }
+
+    fn write(&mut self, addresses: &[&str]) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.rewind()?;
+        addresses.iter().try_for_each(|address| writeln!(self.0, "{address}"))
+    }
+}
+
+/// The endpoint of the local AWS of the `lastmile dev` that uses this data folder.
+///
+/// # Errors
+/// When none does.
+pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
+    let nobody = || {
+        anyhow!(
+            "no lastmile dev uses the data folder {}; what it knew of destinations ended with it",
+            text::path(data)
+        )
+    };
+    let file = File::open(data.join(NAME)).map_err(|_| nobody())?;
+    if file.try_lock_shared().is_ok() {
+        return Err(nobody());
+    }
+    let mut addresses = String::new();
+    let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut addresses);
+    read.with_context(|| format!("{NAME} of {} cannot be read", text::path(data)))?;
+    addresses.lines().nth(1).map(str::to_owned).ok_or_else(nobody)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_holder_and_what_it_left_behind_locks_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        let mut first = DataLock::take(&data).expect("nobody uses it");
+        let refused = || DataLock::take(&data).expect_err("it is used").to_string();
+        assert!(refused().ends_with("/data; end it, or choose another folder with --data DIR"));
+        first.says(&["http://127.0.0.1:8080"]);
+        first.says(&["http://127.0.0.1:80", "http://127.0.0.1:4566"]);
+        assert!(refused().contains("/data, at http://127.0.0.1:80; end it"), "{}", refused());
+        assert_eq!(aws_endpoint(&data).ok().as_deref(), Some("http://127.0.0.1:4566"));
+        drop(first);
+        assert!(data.join(NAME).exists());
+        let ended = aws_endpoint(&data).expect_err("its holder has ended").to_string();
+        assert!(ended.starts_with("no lastmile dev uses the data folder "), "{ended}");
+        DataLock::take(&data).expect("its holder has ended");
+    }
+}

@@ -1,0 +1,141 @@
+//! The items in the table of destinations: reads them, and changes them without losing concurrent changes.
+
+use adapters::machine::Machine;
+use adapters::table::DynamoTable;
+use anyhow::{Context as _, anyhow, bail};
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
+use delivery::delivery::health::shared::{DestinationState, Document};
+use delivery::ports::{Clock as _, JitterSource as _};
+use delivery::table::{Expected, ItemKey, Stored, Table as _, TableError};
+use futures::stream::{self, StreamExt as _};
+
+use super::place::Place;
+use crate::terminal::advice::chain;
+
+/// Attempts to change an item that others change at the same time. The constant below is the longest pause after the first
+/// attempt; it doubles each time.
+const TRIES: u32 = 8;
+const FIRST_PAUSE_MS: u64 = 20;
+/// Namespaces, or items, that are read at once.
+pub(super) const READS_AT_ONCE: usize = 16;
+
+/// An entry after an update.
+#[derive(Debug)]
+pub(crate) struct Updated<D> {
+    /// The stored document.
+    pub(crate) document: Option<D>,
+    pub(crate) has_changed: bool,
+}
+
+/// All destinations with a stored state or news.
+#[derive(Debug)]
+pub(crate) struct States {
+    pub(crate) states: Vec<(DestinationKey, DestinationState)>,
+    /// Destinations whose state could not be read, each with the reason.
+    pub(crate) problems: Vec<(DestinationKey, String)>,
+}
+
+impl Place {
+    /// Changes an entry, based on its newest version. Leaves the entry unchanged if `change` returns `None`.
+    pub(crate) async fn update<D: Document>(
+        &self,
+        item: &ItemKey,
+        change: impl Fn(Option<&D>) -> Option<D>,
+    ) -> anyhow::Result<Updated<D>> {
+        let mut has_changed = false;
+        for tried in 0..TRIES {
+            let (document, version) = read::<D>(&self.table, item).await?.unzip();
+            let Some(changed) = change(document.as_ref()) else {
+                // An earlier attempt of this call may have written the entry although its response was lost.
+                return Ok(Updated { document, has_changed });
+            };
+            has_changed = true;
+            let expected = version.map_or(Expected::Nothing, Expected::Version);
+            let replaced =
+                self.table.replace(item, &changed.entry(), expected, Machine.now_ms()).await;
+            if replaced.map_err(failure)? {
+                return Ok(Updated { document: Some(changed), has_changed });
+            }
+            // A random pause, so that concurrent writers do not collide again.
+            pause(FIRST_PAUSE_MS << tried).await;
+        }
+        bail!("item {item} was not changed: others write it all the time; repeat the command")
+    }
+
+    /// Publishes news for all processes.
+    pub(crate) async fn tell(&self, news: &[News]) -> anyhow::Result<()> {
+        for one in news {
+            let (item, entry, now_ms) = (one.item(), one.entry(), Machine.now_ms());
+            let told = self.table.replace(&item, &entry, Expected::Anything, now_ms);
+            told.await.map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// The current news, as functions read them.
+    pub(crate) async fn news(&self) -> anyhow::Result<AllNews> {
+        let news = self.table.newest(NEWS, NEWS_MAX).await.map_err(failure)?;
+        Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
+    }
+
+    /// All destinations with news, or with a stored state in a namespace of the deployment.
+    pub(crate) async fn states(&self) -> anyhow::Result<States> {
+        let mut namespaces = self.namespaces().await;
+        let news = self.news().await?;
+        namespaces.extend(news.namespaces().map(str::to_owned));
+        let read = async |namespace: String| self.table.all(&namespace).await;
+        let mut found = States { states: Vec::new(), problems: Vec::new() };
+        let mut reads = stream::iter(namespaces).map(read).buffered(READS_AT_ONCE);
+        while let Some(items) = reads.next().await {
+            for (item, stored) in items.map_err(failure)? {
+                let Some(key) = DestinationKey::of_health_item(&item) else { continue };
+                if stored.has_expired(Machine.now_ms()) {
+                    continue;
+                }
+                match document(&item, &stored) {
+                    Ok(state) => found.states.push((key, state)),
+                    Err(error) => found.problems.push((key, chain(&error))),
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The state of a destination; `None` if the table has none.
+pub(crate) async fn state(
+    table: &DynamoTable,
+    namespace: &str,
+    key: DestinationKey,
+) -> anyhow::Result<Option<DestinationState>> {
+    Ok(read(table, &key.health_item(namespace)).await?.map(|(state, _)| state))
+}
+
+/// An entry and its version.
+async fn read<D: Document>(
+    table: &DynamoTable,
+    item: &ItemKey,
+) -> anyhow::Result<Option<(D, u64)>> {
+    let stored = table.entry(item, Machine.now_ms()).await.map_err(failure)?;
+    stored.map(|stored| Ok((document(item, &stored)?, stored.version))).transpose()
+}
+
+fn document<D: Document>(item: &ItemKey, stored: &Stored) -> anyhow::Result<D> {
+    D::read(stored.text.as_bytes()).with_context(|| format!("item {item} cannot be used"))
+}
+
+/// The error for a command. It names the necessary permissions if access was denied.
+pub(crate) fn failure(error: TableError) -> anyhow::Error {
+    let needed = match error.problem.contains("AccessDenied") {
+        true => {
+            "; it takes dynamodb:GetItem, dynamodb:Query and, to change something, dynamodb:UpdateItem on the table"
+        }
+        false => "",
+    };
+    anyhow!("{error}{needed}")
+}
+
+async fn pause(most_ms: u64) {
+    Machine.sleep(u64::from(Machine.next_jitter().0) % most_ms).await;
+}

@@ -1,0 +1,232 @@
+//! The destinations with a subscription or an item in the table.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{bail, ensure};
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::shared::DestinationState;
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
+use delivery::table::Recovery;
+use url::Url;
+
+use super::name::Name;
+use super::place::{Place, Subscriptions};
+use crate::operations::topics::Wanted;
+use crate::terminal::output::note;
+use crate::terminal::text;
+
+/// Suggested names in an error at most.
+const SUGGESTED: usize = 10;
+
+/// A destination, with the subscriptions and the stored state that concern it.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    pub(crate) key: DestinationKey,
+    /// The namespace of its subscriptions.
+    pub(crate) namespace: String,
+    /// Without credentials and query.
+    pub(crate) address: String,
+    /// The subscriptions that deliver there, as far as they can be read.
+    pub(crate) subscriptions: Vec<Arc<Subscription>>,
+    pub(crate) state: Option<DestinationState>,
+}
+
+/// The parts of a destination's limits that processes use now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GivenOut {
+    /// The recovery from an outage, while it limits requests.
+    pub(crate) recovery: Option<Recovery>,
+    /// Time of the last turn that is reserved for a waiting delivery.
+    pub(crate) turns_ms: Option<u64>,
+    /// The next free slot of its rate.
+    pub(crate) next_slot_ms: Option<u64>,
+    /// Permits in use for concurrent requests.
+    pub(crate) permits: Option<u32>,
+}
+
+impl Destination {
+    /// The destination with its subscriptions and state; `None` if it has neither.
+    pub(crate) fn new(
+        key: DestinationKey,
+        state: Option<DestinationState>,
+        subscriptions: &Subscriptions,
+    ) -> Option<Self> {
+        let delivering = subscriptions.to(key);
+        let (namespace, address) = match (&state, delivering.first()) {
+            (Some(state), _) => (state.namespace().to_owned(), text::line(&state.destination)),
+            (None, Some(subscription)) => {
+                (subscription.name.topic.namespace.clone(), subscription.destination.display())
+            }
+            (None, None) => return None,
+        };
+        Some(Self { key, namespace, address, subscriptions: delivering, state })
+    }
+
+    /// The limits of concurrent requests that all functions share.
+    pub(crate) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
+        let all = self.subscriptions.iter().map(|it| &it.destination);
+        all.filter_map(|it| it.max_concurrency.shared())
+    }
+
+    /// The names of its subscriptions; without any, the name in its state.
+    pub(crate) fn names(&self) -> Vec<String> {
+        match (&self.subscriptions[..], &self.state) {
+            ([], Some(state)) => vec![text::line(&state.subscription)],
+            (subscriptions, _) => subscriptions.iter().map(|it| it.name.to_string()).collect(),
+        }
+    }
+}
+
+impl Subscriptions {
+    /// The subscriptions that deliver to this destination.
+    fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
+        let all = self.catalogue.subscriptions();
+        all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
+    }
+
+    /// True if a subscription wants notices about the destination, or if the subscriptions cannot be read. A topic of notices
+    /// gets none about its own destinations.
+    pub(crate) fn want_notices_of(&self, destination: &Destination) -> bool {
+        let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
+        destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)
+    }
+
+    /// Prints a problem with reading them as a warning; the command continues.
+    pub(crate) fn report(&self) {
+        if let Some(problem) = &self.problem {
+            note(problem);
+        }
+        if !self.is_whole {
+            note(
+                "one topic is read for each destination: subscriptions of other topics that deliver there are not listed",
+            );
+        }
+    }
+}
+
+impl Place {
+    /// Reads the subscriptions that are necessary to resolve a name: if possible, those of one topic.
+    pub(crate) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
+        let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
+            Name::Subscription(name) => state.subscription == name.to_string(),
+            Name::Address(url) => state.destination == url.as_str(),
+            Name::Key(named) => key == named,
+        };
+        if let Name::Subscription(name) = name {
+            return Ok(self.subscriptions(Wanted::topics_of([name])).await);
+        }
+        let states = self.states().await?.states;
+        let known = states.iter().filter(|it| is_it(it));
+        let known: Vec<SubscriptionName> =
+            known.filter_map(|(_, state)| state.subscription.parse().ok()).collect();
+        let wanted = if known.is_empty() { Wanted::All } else { Wanted::topics_of(&known) };
+        Ok(self.subscriptions(wanted).await)
+    }
+
+    /// Finds the destination with this name.
+    pub(crate) async fn destination(
+        &self,
+        name: &Name,
+        subscriptions: &Subscriptions,
+    ) -> anyhow::Result<Destination> {
+        let all = subscriptions.catalogue.subscriptions();
+        // Several addresses may differ only in their query.
+        let is_address = |it: &Subscription, url: &Url| {
+            *it.destination.url == *url || it.destination.display() == url.as_str()
+        };
+        let is_named = |it: &&Arc<Subscription>| match name {
+            Name::Subscription(name) => it.name == *name,
+            Name::Address(url) => is_address(it, url),
+            Name::Key(key) => DestinationKey::of_subscription(it) == *key,
+        };
+        let named: Vec<&Arc<Subscription>> = all.filter(is_named).collect();
+        let exact = named
+            .iter()
+            .filter(|it| matches!(name, Name::Address(url) if *it.destination.url == *url));
+        let exact: BTreeSet<DestinationKey> =
+            exact.map(|it| DestinationKey::of_subscription(it)).collect();
+        let mut keys: BTreeSet<DestinationKey> =
+            named.iter().map(|it| DestinationKey::of_subscription(it)).collect();
+        let states = self.states().await?;
+        if exact.is_empty() {
+            // Its subscription may have been removed, or may be unreadable.
+            let is_it = |(key, state): &&(DestinationKey, DestinationState)| match name {
+                Name::Subscription(name) => {
+                    keys.is_empty() && state.subscription == name.to_string()
+                }
+                Name::Address(url) => state.destination == url.as_str(),
+                Name::Key(named) => key == named,
+            };
+            let of_states: Vec<_> =
+                states.states.iter().filter(is_it).map(|(key, _)| *key).collect();
+            keys.extend(of_states);
+        } else {
+            keys = exact;
+        }
+        for (key, problem) in &states.problems {
+            ensure!(!keys.contains(key), "{problem}");
+            note(text::line(problem));
+        }
+        let state_of = |key: DestinationKey| {
+            states.states.iter().find(|(known, _)| *known == key).map(|(_, state)| state.clone())
+        };
+        let found =
+            keys.into_iter().filter_map(|key| Destination::new(key, state_of(key), subscriptions));
+        let mut found: Vec<Destination> = found.collect();
+        match found.len() {
+            0 => bail!(self.unknown(name, subscriptions)),
+            1 => Ok(found.remove(0)),
+            count => {
+                let keys: Vec<String> = found
+                    .iter()
+                    .map(|it| format!("{} ({})", it.key, it.names().join(", ")))
+                    .collect();
+                let keys = keys.join(", ");
+                bail!("{name} names {count} destinations; name one of them by its key: {keys}")
+            }
+        }
+    }
+
+    /// The error for an unknown name, with suggestions.
+    fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
+        let nothing = "and nothing is known of it";
+        if let Some(problem) = &subscriptions.problem {
+            return format!("{name} is not known: {problem}, {nothing}");
+        }
+        let source = &subscriptions.source;
+        match name {
+            Name::Subscription(name) => {
+                let there = suggested(of_topic_or_all(name, subscriptions), "there is none");
+                format!("there is no subscription {name} in {source}, {nothing}; {there}")
+            }
+            Name::Address(_) | Name::Key(_) => {
+                let all = subscriptions.catalogue.subscriptions();
+                let all = all.map(|it| it.destination.display()).collect();
+                let there = suggested(all, "it has no subscription");
+                format!("no subscription in {source} delivers to {name}, {nothing}; {there}")
+            }
+        }
+    }
+}
+
+/// The subscriptions of the same topic; if there are none, all subscriptions.
+fn of_topic_or_all(name: &SubscriptionName, subscriptions: &Subscriptions) -> BTreeSet<String> {
+    let names = || subscriptions.catalogue.subscriptions().map(|it| &it.name);
+    let of_topic: BTreeSet<String> =
+        names().filter(|it| it.topic == name.topic).map(ToString::to_string).collect();
+    if of_topic.is_empty() { names().map(ToString::to_string).collect() } else { of_topic }
+}
+
+fn suggested(names: BTreeSet<String>, none: &str) -> String {
+    let (count, names) = (names.len(), names.into_iter().take(SUGGESTED).collect::<Vec<_>>());
+    match count {
+        0 => none.to_owned(),
+        _ if count > SUGGESTED => {
+            format!("there are {} and {} more", names.join(", "), count - SUGGESTED)
+        }
+        1 => format!("there is {}", names.join("")),
+        _ => format!("there are {}", names.join(", ")),
+    }
+}

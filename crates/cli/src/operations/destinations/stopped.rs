@@ -1,0 +1,61 @@
+//! Finds subscriptions that send no requests because a person has stopped them.
+//!
+//! Separate because replays need it: an event that is sent to a stopped subscription becomes a dead letter again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use delivery::delivery::health::DestinationKey;
+use delivery::subscription::name::SubscriptionName;
+
+use super::place::{Place, PlaceArgs};
+use crate::operations::shell;
+use crate::operations::topics::Wanted;
+
+/// Finds the subscriptions that are paused or have a disabled destination, each with the remedy.
+///
+/// # Errors
+/// When the deployment cannot be read.
+pub(crate) async fn stopped(
+    stack: &str,
+    names: &BTreeSet<SubscriptionName>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
+    stopped_at(&place.open().await?, names).await
+}
+
+/// Like [`stopped`], for a deployment that is already open.
+///
+/// # Errors
+/// When the deployment cannot be read.
+pub(crate) async fn stopped_at(
+    place: &Place,
+    names: &BTreeSet<SubscriptionName>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let subscriptions = place.subscriptions(Wanted::topics_of(names)).await;
+    if let Some(problem) = subscriptions.problem {
+        bail!("it is unknown which subscriptions are still paused: {problem}");
+    }
+    let news = place.news().await?;
+    let mut stopped = BTreeMap::new();
+    for subscription in names.iter().filter_map(|name| subscriptions.catalogue.subscription(name)) {
+        let name = subscription.name.to_string();
+        if subscription.paused {
+            let remedy = format!("{name} is paused: set `paused: false` and apply its file first");
+            stopped.insert(name, remedy);
+        } else if news.disabled().contains(&DestinationKey::of_subscription(subscription)) {
+            let address = subscription.destination.display();
+            let enable = shell::command(&["lastmile", "destinations", "enable", &name]);
+            let remedy =
+                format!("{name} delivers to {address}, which is disabled: `{enable}` first");
+            stopped.insert(name, remedy);
+        }
+    }
+    Ok(stopped)
+}

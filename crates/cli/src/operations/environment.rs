@@ -1,0 +1,304 @@
+//! Which variables of this machine's environment a command may send.
+//!
+//! A subscription names its secrets, and `env:NAME` may be any variable of whoever runs a command. The
+//! file may be somebody else's, and so may the address. Separate because `try` and `dev` both
+//! send requests from the machine of a developer.
+//!
+//! The same holds for who this person is at AWS: a signature is good for one host only, but a token is good for whoever
+//! believes its audience, which is also the file's. An AWS target needs no question: `AWS_TARGETS` lists those that are used, and only
+//! AWS sees the signature.
+//!
+//! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when
+//! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
+//! request by its address, since the file may change while `dev` runs.
+//!
+//! Does not ask about stored secrets, which only an extension of Lambda reads: who runs one on this machine has
+//! said so by its port. Nor does it restrict the deployed function, whose environment holds what was meant for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use adapters::aws_identity::Identity;
+use delivery::subscription::auth::TokenSource;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::secret::SecretName;
+use delivery::subscription::{Destination, SignatureScope, Subscription, host_of};
+
+use crate::operations::shell;
+use crate::operations::this_machine::is_here;
+use crate::terminal::confirm::is_confirmed;
+use crate::terminal::output::note;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+use url::Url;
+
+/// Which variables may be sent.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct EnvironmentArgs {
+    /// Send this variable of your environment where a subscription names it as env:NAME, without
+    /// asking; can be repeated. Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about
+    #[arg(long = "env", value_name = "NAME")]
+    allowed: Vec<String>,
+    /// Let requests to other machines show who you are at AWS (sigv4, awsIdentity), without asking
+    #[arg(long)]
+    identity: bool,
+}
+
+/// Whether a destination may see who the person is at AWS; this machine may.
+#[derive(Debug, Default)]
+struct Shows {
+    all: bool,
+    /// What others see, as [`shown`] says it.
+    agreed: BTreeSet<String>,
+}
+
+impl Shows {
+    /// Whether requests to this destination may show it.
+    fn has(&self, to: &Destination) -> bool {
+        self.all
+            || is_here(&to.url)
+            || to.aws.is_some()
+            || shown(to).is_some_and(|it| self.agreed.contains(&it))
+    }
+}
+
+/// What may be sent.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Allowed {
+    /// Variables that any host may have.
+    names: BTreeSet<String>,
+    /// Those that these hosts may have.
+    hosts: Receivers,
+}
+
+/// Who receives each variable: the hosts, by its name.
+pub(crate) type Receivers = BTreeMap<String, BTreeSet<String>>;
+
+/// Who receives the variables that these subscriptions name.
+pub(crate) fn receivers<'a>(
+    subscriptions: impl IntoIterator<Item = &'a Subscription>,
+) -> Receivers {
+    let mut receivers = Receivers::new();
+    for Subscription { destination, .. } in subscriptions {
+        for (secret, to) in destination.secrets_with_addresses() {
+            if let SecretName::Environment(name) = secret {
+                receivers.entry(name.clone()).or_default().insert(host_of(to));
+            }
+        }
+    }
+    receivers
+}
+
+impl EnvironmentArgs {
+    /// The variables that may be sent: the named ones, and the others if a person agrees.
+    ///
+    /// # Errors
+    /// A usage error that lists who would receive what, if nobody can be asked or the answer is no.
+    pub(crate) fn allow(&self, receivers: &Receivers) -> anyhow::Result<Allowed> {
+        let names: BTreeSet<String> = self.allowed.iter().cloned().collect();
+        let mut hosts = receivers.clone();
+        hosts.retain(|name, _| !names.contains(name));
+        if hosts.is_empty() {
+            return Ok(Allowed { names, hosts });
+        }
+        let listed: String = hosts.iter().map(|(name, hosts)| sends(name, hosts)).collect();
+        let options: String =
+            hosts.keys().map(|name| format!(" --env {}", shell::typed(name))).collect();
+        let what = format!("the files name variables of your environment as secrets:\n{listed}");
+        let otherwise = format!("{what}nothing was sent; this allows it:{}", text::line(&options));
+        let question = format!("{what}send them?");
+        if !is_confirmed(&question, &otherwise)? {
+            return Err(usage_error("nothing was sent"));
+        }
+        Ok(Allowed { names, hosts })
+    }
+
+    /// Who the person is at AWS, for the hosts of these subscriptions that may see it, if the person agrees.
+    ///
+    /// # Errors
+    /// A usage error that lists them, if nobody can be asked or the answer is no.
+    pub(crate) fn identity<'a>(
+        &self,
+        subscriptions: impl IntoIterator<Item = &'a Subscription>,
+    ) -> anyhow::Result<Identity> {
+        let shows = self.shows(subscriptions)?;
+        Ok(Identity::of_person(move |to| shows.has(to)))
+    }
+
+    fn shows<'a>(
+        &self,
+        subscriptions: impl IntoIterator<Item = &'a Subscription>,
+    ) -> anyhow::Result<Shows> {
+        let agreed = shown_elsewhere(subscriptions);
+        if agreed.is_empty() {
+            return Ok(Shows { all: self.identity, agreed });
+        }
+        let listed: String = agreed.iter().map(|it| format!("  {}\n", text::line(it))).collect();
+        if self.identity {
+            note(format_args!("requests show who you are at AWS:\n{}", listed.trim_end()));
+            return Ok(Shows { all: true, agreed });
+        }
+        let what = format!("the files have requests show who you are at AWS:\n{listed}");
+        let otherwise = format!("{what}nothing was sent; this allows it: --identity");
+        if !is_confirmed(&format!("{what}show it?"), &otherwise)? {
+            return Err(usage_error("nothing was sent"));
+        }
+        Ok(Shows { all: false, agreed })
+    }
+}
+
+impl Allowed {
+    /// Whether a variable may be sent to this address.
+    fn has(&self, name: &str, to: &Url) -> bool {
+        let has_host = |hosts: &BTreeSet<String>| hosts.contains(&host_of(to));
+        self.names.contains(name) || self.hosts.get(name).is_some_and(has_host)
+    }
+}
+
+/// A line about who receives a variable.
+fn sends(name: &str, hosts: &BTreeSet<String>) -> String {
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    format!("  {} to {}\n", text::line(name), text::line(&hosts.join(", ")))
+}
+
+/// A lookup of these variables for the addresses that may have them; any for this machine, if it may.
+pub(crate) fn lookup(
+    allowed: Allowed,
+    also_here: bool,
+) -> impl Fn(&str, Option<&Url>) -> Option<String> {
+    let reported = Mutex::new(BTreeSet::new());
+    move |name, to| {
+        // What the store of secrets needs itself is sent to nobody.
+        let Some(to) = to else { return std::env::var(name).ok() };
+        if allowed.has(name, to) || (also_here && is_here(to)) {
+            return std::env::var(name).ok();
+        }
+        if reported.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned()) {
+            let (option, host) = (shell::command(&["--env", name]), text::line(&host_of(to)));
+            let name = text::line(name);
+            note(format_args!(
+                "{name} is not sent to {host}: start again with {option} to allow that"
+            ));
+        }
+        None
+    }
+}
+
+/// Who receives the variables that these subscriptions send to other machines.
+pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
+    let all = catalogue.subscriptions().map(AsRef::as_ref);
+    let is_elsewhere =
+        |of: &&Subscription| of.destination.secrets_with_addresses().any(|(_, to)| !is_here(to));
+    receivers(all.filter(is_elsewhere))
+}
+
+/// What other machines see of who runs the command.
+fn shown_elsewhere<'a>(
+    subscriptions: impl IntoIterator<Item = &'a Subscription>,
+) -> BTreeSet<String> {
+    let destinations = subscriptions.into_iter().map(|of| &of.destination);
+    let is_asked = |of: &&Destination| !is_here(&of.url) && of.aws.is_none();
+    destinations.filter(is_asked).filter_map(shown).collect()
+}
+
+/// What a destination sees, if its requests show who is calling at AWS.
+fn shown(destination: &Destination) -> Option<String> {
+    let host = destination.host();
+    if let Some(SignatureScope { service, region, .. }) = destination.signing_scope() {
+        return Some(format!("{host}: a signature for {service} in {region}"));
+    }
+    match destination.token_source()? {
+        TokenSource::Aws(identity) => Some(format!("{host}: a token for {}", identity.audience)),
+        TokenSource::Client(_) => None,
+    }
+}
+
+/// Says who receives which variables.
+pub(crate) fn report(receivers: &Receivers) {
+    if !receivers.is_empty() {
+        let lines: String = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();
+        note(format_args!("variables of your environment are sent:\n{}", lines.trim_end()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::subscription::auth::Auth;
+    use delivery::subscription::auth::identity::WebIdentity;
+    use dialects::Source;
+
+    use super::*;
+
+    const FILE: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                        metadata: {namespace: n, topic: t, name: NAME}\n\
+                        spec: {destination: {url: 'URL', headers: [{name: a, secret: 'env:TOKEN'}]}}\n";
+
+    fn catalogue(documents: &[(&str, &str)]) -> Catalogue {
+        let text: Vec<String> = documents
+            .iter()
+            .map(|(name, url)| FILE.replace("NAME", name).replace("URL", url))
+            .collect();
+        dialects::read(&[Source { name: "f", text: &text.join("---\n") }]).catalogue
+    }
+
+    #[test]
+    fn a_variable_is_found_only_for_addresses_that_may_have_it() {
+        // Every process of a test has this variable.
+        let found = |allowed: Allowed, also_here: bool, to: &str| {
+            lookup(allowed, also_here)("PATH", Some(&to.parse().unwrap())).is_some()
+        };
+        let (here, there) = ("http://127.0.0.1:9180/", "https://b.example.com:8443/in");
+        let by_name = || Allowed { names: ["PATH".to_owned()].into(), ..Allowed::default() };
+        let by_host = || {
+            let hosts = BTreeSet::from(["b.example.com:8443".to_owned()]);
+            Allowed { hosts: [("PATH".to_owned(), hosts)].into(), ..Allowed::default() }
+        };
+        assert!(found(by_name(), false, here) && found(by_name(), false, there));
+        assert!(found(by_host(), false, there) && !found(by_host(), false, here));
+        for other in
+            ["https://b.example.com/", "https://evil.example/", "https://b.example.com.evil:8443/"]
+        {
+            assert!(!found(by_host(), true, other), "{other}");
+        }
+        assert!(!found(Allowed::default(), false, here) && found(Allowed::default(), true, here));
+        assert!(!found(Allowed::default(), true, "http://127.0.0.1.example.com/"));
+        assert!(lookup(Allowed::default(), false)("PATH", None).is_some(), "for the stores");
+    }
+
+    #[test]
+    fn hosts_that_receive_a_variable_are_listed_by_its_name() {
+        let documents = [
+            ("a", "https://a.example.com/"),
+            ("b", "https://b.example.com:8443/"),
+            ("c", "http://[::1]/"),
+        ];
+        let receivers = receivers_elsewhere(&catalogue(&documents));
+        let lines: Vec<String> = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();
+        assert_eq!(lines, ["  TOKEN to a.example.com, b.example.com:8443\n"]);
+    }
+
+    #[test]
+    fn hosts_that_would_see_who_is_calling_are_asked_about_but_not_this_machine() {
+        let signed = "auth: {sigv4: {service: lambda, region: eu-west-1}}";
+        let text: Vec<String> = [("a", "https://a.example.com/"), ("c", "http://127.0.0.1:1/")]
+            .iter()
+            .map(|(name, url)| FILE.replace("NAME", name).replace("URL", url))
+            .map(|text| text.replace("headers: [{name: a, secret: 'env:TOKEN'}]", signed))
+            .collect();
+        let sources = [Source { name: "f", text: &text.join("---\n") }];
+        let catalogue = dialects::read(&sources).catalogue;
+        let all = || catalogue.subscriptions().map(AsRef::as_ref);
+        let seen = "a.example.com: a signature for lambda in eu-west-1";
+        assert_eq!(shown_elsewhere(all()), BTreeSet::from([seen.to_owned()]));
+        let args = |identity| EnvironmentArgs { allowed: Vec::new(), identity };
+        let everybody = args(true).shows(all()).unwrap();
+        let agreed = Shows { all: false, agreed: shown_elsewhere(all()) };
+        let destinations: Vec<_> = all().map(|of| of.destination.clone()).collect();
+        // The same host is not asked about a token when it was about a signature.
+        let identity = WebIdentity { audience: "https://bank/".to_owned(), lifetime_ms: 300_000 };
+        let other =
+            Destination { auth: Some(Auth::AwsIdentity(identity)), ..destinations[0].clone() };
+        assert!(destinations.iter().all(|of| everybody.has(of) && agreed.has(of)));
+        assert!(everybody.has(&other) && !agreed.has(&other));
+    }
+}

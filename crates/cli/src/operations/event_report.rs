@@ -1,0 +1,248 @@
+//! Reports which subscriptions of a topic get an event, and why.
+//!
+//! `lastmile explain --event` and the console show the report. `delivery::explain::event_matches` reads and matches each event as
+//! dispatch does. Nothing is matched here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use delivery::delivery::check_moment;
+use delivery::event::envelope::{self, decode};
+use delivery::event::{Element, Input, Members};
+use delivery::explain::{ChangedHeader, EventMatch, Onward, event_matches, onward};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::filter::explanation::{Explanation, Found, Problem};
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::time::moment::rfc3339;
+use serde::Serialize;
+
+use crate::operations::exchange_text;
+use crate::operations::shown_exchange::ShownExchange;
+
+/// An event, and the result for each subscription of a topic. The members and their order are a contract.
+#[derive(Serialize)]
+pub(crate) struct EventReport {
+    /// Position in the file, from 1.
+    pub(crate) event: usize,
+    pub(crate) id: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) event_type: Option<String>,
+    pub(crate) topic: String,
+    /// The event as it was received, if a template renders it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) received: Option<String>,
+    /// The reason why the text is not an event. It would become a dead letter.
+    pub(crate) problem: Option<String>,
+    pub(crate) subscriptions: Vec<SubscriptionReport>,
+    /// The topics that the event goes on to from this topic.
+    pub(crate) onward: Vec<OnwardReport>,
+}
+
+/// The results on a topic that an event goes on to.
+#[derive(Serialize)]
+pub(crate) struct OnwardReport {
+    pub(crate) topic: String,
+    /// The reason why the event becomes a dead letter on that topic.
+    pub(crate) problem: Option<String>,
+    pub(crate) subscriptions: Vec<SubscriptionReport>,
+}
+
+/// The result of an event for one subscription.
+#[derive(Serialize)]
+pub(crate) struct SubscriptionReport {
+    pub(crate) subscription: String,
+    pub(crate) matches: bool,
+    /// True if the subscription gets no new events any more.
+    pub(crate) expired: bool,
+    /// True if each delivery becomes a dead letter at once, for a later replay.
+    pub(crate) paused: bool,
+    /// The moment before which no attempt is made, if the event were published now; `null` if it is due at once.
+    pub(crate) not_before: Option<String>,
+    pub(crate) destination: String,
+    pub(crate) filter: PartReport,
+    /// Headers whose values are changed so that they can be sent.
+    pub(crate) changed_headers: Vec<HeaderReport>,
+    /// The request that the templates of its destination make of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<RequestReport>,
+}
+
+/// The request that templates make of an event, or the reason why they make none.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum RequestReport {
+    /// The request that would be sent. Headers that need a secret are left out.
+    Rendered(RenderedRequest),
+    /// The delivery would become a dead letter.
+    Failed { problem: String },
+}
+
+/// A request that would be sent.
+#[derive(Serialize)]
+pub(crate) struct RenderedRequest {
+    method: &'static str,
+    url: String,
+    headers: Vec<NamedValue>,
+    body: String,
+    /// The text of the request for people.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+#[derive(Serialize)]
+struct NamedValue {
+    name: String,
+    value: String,
+}
+
+impl From<Result<ShownExchange, String>> for RequestReport {
+    fn from(rendered: Result<ShownExchange, String>) -> Self {
+        let shown = match rendered {
+            Ok(shown) => shown,
+            Err(problem) => return Self::Failed { problem },
+        };
+        let text = exchange_text::request(&shown);
+        let ShownExchange { method, url, headers, body, .. } = shown;
+        let named = |(name, value)| NamedValue { name, value };
+        let headers = headers.into_iter().map(named).collect();
+        Self::Rendered(RenderedRequest { method, url, headers, body: body.text, text })
+    }
+}
+
+/// A header that is sent with a changed value.
+#[derive(Serialize)]
+pub(crate) struct HeaderReport {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) changes: Vec<&'static str>,
+}
+
+/// A part of a filter.
+#[derive(Serialize)]
+pub(crate) struct PartReport {
+    pub(crate) condition: String,
+    pub(crate) matches: bool,
+    pub(crate) found: Vec<FoundReport>,
+    pub(crate) problem: Option<String>,
+    /// Position of the problem in the condition, in characters from 1.
+    pub(crate) column: Option<usize>,
+    pub(crate) parts: Vec<PartReport>,
+}
+
+/// A value of the event as it was written in JSON; `null` if the event has none.
+#[derive(Serialize)]
+pub(crate) struct FoundReport {
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
+}
+
+/// Decodes the events of a record on this topic. If the topic lists an AWS service in `from`, a message of that service is read
+/// as such. Any other message is read as an event.
+pub(crate) fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>) -> Vec<Element> {
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
+    let publisher = envelope::publisher(text)
+        .filter(|publisher| input == Input::Auto && catalogue.topic_from(publisher) == Some(topic));
+    decode(text, publisher.map_or(input, |publisher| envelope::input_of(&publisher)))
+}
+
+/// Explains one event of a topic for these subscriptions.
+pub(crate) fn report(
+    catalogue: &Catalogue,
+    topic: &TopicName,
+    element: &Element,
+    event: usize,
+    names: &BTreeSet<&SubscriptionName>,
+    now_ms: u64,
+) -> EventReport {
+    let empty = EventReport {
+        event,
+        id: None,
+        event_type: None,
+        topic: topic.to_string(),
+        received: None,
+        problem: None,
+        subscriptions: Vec::new(),
+        onward: Vec::new(),
+    };
+    let decoded = match element {
+        Element::Event(decoded) => check_moment(decoded, now_ms).map(|()| decoded),
+        Element::Malformed { why, .. } => Err(why.clone()),
+    };
+    let decoded = match decoded {
+        Ok(decoded) => decoded,
+        Err(why) => return EventReport { problem: Some(why.to_string()), ..empty },
+    };
+    let members = decoded.members();
+    let text = |name| members.get(name).and_then(|value| serde_json::from_str(value).ok());
+    let mut matches = event_matches(catalogue, topic, decoded, now_ms);
+    matches.retain(|of| names.contains(&of.subscription.name));
+    let onward = onward(catalogue, topic, &matches, decoded, now_ms);
+    EventReport {
+        id: text("id"),
+        event_type: event_type(&members),
+        subscriptions: matches.into_iter().map(SubscriptionReport::from).collect(),
+        onward: onward.into_iter().map(OnwardReport::from).collect(),
+        ..empty
+    }
+}
+
+/// The type: the member `type` of CloudEvents, or `eventType` of Event Grid.
+fn event_type(members: &Members<'_>) -> Option<String> {
+    let value = members.get("type").or_else(|| members.get("eventType"))?;
+    serde_json::from_str(value).ok()
+}
+
+impl From<Onward> for OnwardReport {
+    fn from(Onward { topic, matches }: Onward) -> Self {
+        let (matches, problem) = match matches {
+            Ok(matches) => (matches, None),
+            Err(reason) => (Vec::new(), Some(reason.to_string())),
+        };
+        let subscriptions = matches.into_iter().map(SubscriptionReport::from).collect();
+        Self { topic: topic.to_string(), problem, subscriptions }
+    }
+}
+
+impl From<EventMatch> for SubscriptionReport {
+    fn from(of: EventMatch) -> Self {
+        let EventMatch { subscription, matches, is_expired, filter, starts_ms, changed_headers } =
+            of;
+        Self {
+            subscription: subscription.name.to_string(),
+            matches,
+            expired: is_expired,
+            paused: subscription.paused,
+            not_before: starts_ms.map(rfc3339),
+            destination: subscription.destination.display(),
+            filter: filter.into(),
+            changed_headers: changed_headers.into_iter().map(HeaderReport::from).collect(),
+            request: None,
+        }
+    }
+}
+
+impl From<ChangedHeader> for HeaderReport {
+    fn from(ChangedHeader { name, sent }: ChangedHeader) -> Self {
+        let changes = sent.changes.iter().map(|change| change.as_str()).collect();
+        Self { name, value: sent.value, changes }
+    }
+}
+
+impl From<Explanation> for PartReport {
+    fn from(of: Explanation) -> Self {
+        let Explanation { condition, matches, found, problem, parts } = of;
+        let found = found.into_iter().map(|Found { name, value }| FoundReport { name, value });
+        let (problem, column) = match problem {
+            Some(Problem { message, column }) => (Some(message), column),
+            None => (None, None),
+        };
+        Self {
+            condition,
+            matches,
+            found: found.collect(),
+            problem,
+            column,
+            parts: parts.into_iter().map(Self::from).collect(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The options that filter dead letters.
+//!
+//! Separate from the commands because the page reads the same options from the query of a URL.
+
+use adapters::machine::Machine;
+use deadletters::cause::CausePrefix;
+use deadletters::filter::{Filter, Pattern, SearchText, StatusRange, TimeBound};
+use deadletters::state::{LetterState, WantedState};
+use delivery::delivery::outcome::OutcomeName;
+use delivery::delivery::reason::Reason;
+use delivery::ports::Clock as _;
+
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+
+/// Which dead letters.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// In this namespace
+    #[arg(long, value_name = "NS")]
+    namespace: Option<String>,
+    /// In this topic
+    #[arg(long, value_name = "[NS/]TOPIC")]
+    topic: Option<String>,
+    /// Of this subscription
+    #[arg(long, value_name = "[NS/TOPIC/]NAME")]
+    subscription: Option<String>,
+    /// Decided at this time or later: RFC 3339, a day in UTC, or how long ago, as in 2h or 7d
+    #[arg(long, value_name = "WHEN")]
+    since: Option<TimeBound>,
+    /// Decided before this time
+    #[arg(long, value_name = "WHEN")]
+    until: Option<TimeBound>,
+    /// In this state: open (the default), replaying, delivered, dead-again, dismissed, or all; can be repeated
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<WantedState>,
+    /// With this cause, by its id or the beginning of it, as `why` prints it; can be repeated
+    #[arg(long, value_name = "ID")]
+    cause: Vec<CausePrefix>,
+    /// With this text in its ids, names, reason or last response; the event's data is not searched
+    #[arg(long, value_name = "TEXT")]
+    search: Option<SearchText>,
+    /// With this reason, such as TimeToLiveExceeded; this and all options below can be repeated
+    #[arg(long, value_name = "REASON", value_parser = Reason::named, value_delimiter = ',')]
+    reason: Vec<Reason>,
+    /// With this last outcome, named as explain names it: a status, timeout, refused, reset, dns, tls, blocked, or a
+    /// word such as Busy
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
+    outcome: Vec<OutcomeName>,
+    /// With this last HTTP status, any of its class, as in 5xx, or of a range, as in 500-504
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    status: Vec<StatusRange>,
+    /// With events of this type; here and below * matches anything
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Vec<Pattern>,
+    /// With events from this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Vec<Pattern>,
+    /// With this id, of the event or of the dead letter
+    #[arg(long, value_name = "ID")]
+    id: Vec<Pattern>,
+    /// To this destination
+    #[arg(long, value_name = "URL")]
+    destination: Vec<Pattern>,
+}
+
+impl FilterArgs {
+    /// Whether nothing is filtered.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
+        let Self { status, event_type, source, id, destination, cause, state, search, .. } = self;
+        [namespace, topic, subscription].into_iter().all(Option::is_none)
+            && since.is_none()
+            && until.is_none()
+            && reason.is_empty()
+            && outcome.is_empty()
+            && status.is_empty()
+            && cause.is_empty()
+            && state.is_empty()
+            && search.is_none()
+            && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
+    }
+
+    /// The filter of these options, by default for what is open; "how long ago" counts from now.
+    pub(crate) fn filter(self) -> anyhow::Result<Filter> {
+        self.filter_in(LetterState::Open)
+    }
+
+    /// Makes the filter, with this state as the default.
+    pub(crate) fn filter_in(self, state: LetterState) -> anyhow::Result<Filter> {
+        let now_ms = Machine.now_ms();
+        let any = |wanted: Vec<WantedState>| match wanted.is_empty() {
+            true => vec![WantedState::Only(state)],
+            false => wanted,
+        };
+        let mut filter = Filter {
+            since_ms: self.since.map(|since| since.ms(now_ms)),
+            until_ms: self.until.map(|until| until.ms(now_ms)),
+            reasons: self.reason,
+            outcomes: self.outcome,
+            statuses: self.status,
+            types: self.event_type,
+            sources: self.source,
+            ids: self.id,
+            destinations: self.destination,
+            search: self.search,
+            causes: self.cause,
+            wanted_states: any(self.state),
+            ..Filter::default()
+        };
+        if let (Some(since_ms), Some(until_ms)) = (filter.since_ms, filter.until_ms)
+            && since_ms >= until_ms
+        {
+            return Err(usage_error(format!(
+                "--since {} is not before --until {}: nothing can match",
+                text::at(Some(since_ms)),
+                text::at(Some(until_ms))
+            )));
+        }
+        let options = [
+            ("--subscription", self.subscription),
+            ("--topic", self.topic),
+            ("--namespace", self.namespace),
+        ];
+        for (index, (option, name)) in options.into_iter().enumerate() {
+            let Some(name) = name else { continue };
+            let fields = [&mut filter.namespace, &mut filter.topic, &mut filter.subscription];
+            // A subscription's full name has three parts, a topic's two, a namespace's one.
+            let depth = fields.len() - index;
+            let parts: Vec<&str> = name.split('/').collect();
+            let is_whole = parts.len() == depth || parts.len() == 1;
+            if !is_whole || parts.contains(&"") {
+                let expected = "is neither a name nor a full name";
+                return Err(usage_error(format!("{option} {name:?} {expected}")));
+            }
+            let fields = fields.into_iter().take(depth).skip(depth - parts.len());
+            for (field, part) in fields.zip(parts) {
+                if field.as_deref().is_some_and(|field| field != part) {
+                    let other = field.as_deref().unwrap_or_default();
+                    let problem = format!("{option} {name:?} contradicts {other:?}");
+                    return Err(usage_error(problem));
+                }
+                *field = Some(part.to_owned());
+            }
+        }
+        Ok(filter)
+    }
+}

@@ -1,0 +1,177 @@
+//! The public keys of subscriptions as JSON Web Key Sets, in a bucket of their own: receivers verify asymmetric signatures
+//! with them.
+//!
+//! Separate from the subscriptions, because the public reads this bucket and only the functions read the other. A set is
+//! written before its subscription is in use, so that no request is signed with a key that nobody can find. A subscription
+//! that has lost its keys has an empty set, which is written after it. Does not read a secret: the files state the keys.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use adapters::storage::Storage;
+use anyhow::Context as _;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::public_key::{PublicKey, key_set, key_set_path};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::operations::store::client;
+use crate::terminal::output::{note, out};
+use crate::terminal::text;
+
+/// The number of sets that are read or written at once.
+const SETS_AT_ONCE: usize = 16;
+
+/// The subscriptions that have public keys.
+type Keys<'a> = BTreeMap<&'a SubscriptionName, &'a [PublicKey]>;
+
+/// The bucket of the public keys, as commands name it.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PublicKeys {
+    /// The bucket for the public keys of subscriptions, which receivers read: s3://bucket or file:///folder/
+    #[arg(long = "public-keys", value_name = "URI", value_parser = Place::parse)]
+    place: Option<Place>,
+}
+
+/// A bucket, or a folder of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Bucket(String),
+    Folder(PathBuf),
+}
+
+/// The sets that differ from those in the bucket.
+pub(crate) struct ChangedSets<'a> {
+    storage: Option<Storage>,
+    sets: Keys<'a>,
+}
+
+/// The public keys in this catalogue.
+fn keys(catalogue: &Catalogue) -> Keys<'_> {
+    let all = catalogue.subscriptions();
+    let all = all.map(|each| (&each.name, each.destination.public_keys()));
+    all.filter(|(_, keys)| !keys.is_empty()).collect()
+}
+
+impl Place {
+    fn parse(uri: &str) -> Result<Self, String> {
+        if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
+            return Ok(Self::Folder(path.into()));
+        }
+        let bucket = uri.strip_prefix("s3://").map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+        match bucket.filter(|bucket| !bucket.is_empty() && !bucket.contains('/')) {
+            Some(bucket) => Ok(Self::Bucket(bucket.to_owned())),
+            None => {
+                Err("a bucket without a prefix is expected, s3://bucket, or file:///folder/"
+                    .to_owned())
+            }
+        }
+    }
+
+    async fn storage(&self) -> Storage {
+        match self {
+            Self::Bucket(name) => Storage::bucket(client().await, name),
+            Self::Folder(path) => Storage::folder(path),
+        }
+    }
+}
+
+impl PublicKeys {
+    /// Compares the sets in the bucket with the keys after a change, and with those in the files: the topics of files may
+    /// be up to date although the bucket is new. Without a bucket, prints that changed keys are not published.
+    ///
+    /// # Errors
+    /// If a set cannot be read.
+    pub(crate) async fn compare<'a>(
+        &self,
+        [before, after]: [&'a Catalogue; 2],
+        files: &'a Catalogue,
+    ) -> anyhow::Result<ChangedSets<'a>> {
+        let (before, after) = (keys(before), keys(after));
+        let Some(place) = &self.place else {
+            if before != after {
+                note("public keys change and are not published: --public-keys s3://BUCKET does it");
+            }
+            return Ok(ChangedSets { storage: None, sets: Keys::new() });
+        };
+        let storage = place.storage().await;
+        // A subscription that had keys and has none has an empty set.
+        let mut wanted: Keys<'_> = before.into_keys().map(|name| (name, &[][..])).collect();
+        wanted.extend(after);
+        wanted.extend(keys(files));
+        let sets = stream::iter(wanted);
+        let differing = sets.map(async |(name, keys)| {
+            let path = key_set_path(name);
+            let stored = storage.get(&path).await;
+            let stored = stored.with_context(|| format!("{storage}/{path} cannot be read"))?;
+            let is_withdrawn = stored.is_none() && keys.is_empty();
+            let is_same = is_withdrawn || stored.as_deref() == Some(key_set(keys).as_bytes());
+            anyhow::Ok((!is_same).then_some((name, keys)))
+        });
+        let differing: Vec<_> = differing.buffered(SETS_AT_ONCE).try_collect().await?;
+        let sets = differing.into_iter().flatten().collect();
+        Ok(ChangedSets { storage: Some(storage), sets })
+    }
+}
+
+impl ChangedSets<'_> {
+    /// Checks whether the bucket has all keys.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Prints the sets that change.
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
+        for (name, keys) in &self.sets {
+            let count = text::counted(keys.len() as u64, "public key");
+            let (path, name) = (key_set_path(name), text::line(&name.to_string()));
+            out(&format!("{path}: {count} of {name}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the sets with keys that change. They come before their subscriptions, which sign with these keys.
+    ///
+    /// # Errors
+    /// If a set cannot be written.
+    pub(crate) async fn publish(&self) -> anyhow::Result<()> {
+        self.write(|keys| !keys.is_empty()).await
+    }
+
+    /// Writes the sets that are empty now. They come after their subscriptions, which signed with other keys until then.
+    ///
+    /// # Errors
+    /// If a set cannot be written.
+    pub(crate) async fn withdraw(&self) -> anyhow::Result<()> {
+        self.write(<[PublicKey]>::is_empty).await
+    }
+
+    async fn write(&self, is_wanted: fn(&[PublicKey]) -> bool) -> anyhow::Result<()> {
+        let Some(storage) = &self.storage else { return Ok(()) };
+        let wanted = self.sets.iter().filter(|(_, keys)| is_wanted(keys));
+        let writes = wanted.map(async |(name, keys)| {
+            let path = key_set_path(name);
+            let written = storage.put(&path, key_set(keys).into_bytes()).await;
+            written.with_context(|| {
+                format!("{storage}/{path}, the public keys of {name}, cannot be written")
+            })
+        });
+        stream::iter(writes).buffered(SETS_AT_ONCE).try_collect().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_bucket_without_a_prefix_or_a_folder() {
+        for uri in ["s3://keys", "s3://keys/"] {
+            assert_eq!(Place::parse(uri), Ok(Place::Bucket("keys".to_owned())));
+        }
+        assert_eq!(Place::parse("file:///a/b"), Ok(Place::Folder("/a/b".into())));
+        for uri in ["", "keys", "s3://", "s3:///", "s3://keys/a", "s3://keys/a/", "file://a"] {
+            assert!(Place::parse(uri).is_err(), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Whether a topic exists, before events are published to it.
+//!
+//! Separate because a queue takes events for any topic; those for an unknown one become dead letters, which
+//! nobody notices who only publishes. What is known of topics is in the subscriptions of a deployment;
+//! `lastmile dev` answers for its own, at the address that a tag of its events queue has.
+//!
+//! Promises: silence means that the topic exists, or that nobody can tell.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use adapters::live_topics::Location;
+use anyhow::bail;
+use aws_sdk_sqs::Client;
+use axum::http::StatusCode;
+use delivery::subscription::name::TopicName;
+use local::ingress::{INGRESS_TAG, TOPICS_PATH};
+use serde::Deserialize;
+use url::Url;
+
+use crate::operations::this_machine::is_here;
+use crate::operations::topics::{self, Wanted};
+use crate::terminal::text;
+
+/// How long `lastmile dev` may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// What to do about an unknown topic.
+const ADVICE: &str = "its events would become dead letters; --allow-unknown publishes them anyway";
+
+/// What the ingress of `lastmile dev` says of an unknown topic.
+#[derive(Deserialize)]
+struct Unknown {
+    /// The queue that it is about; another ingress has no such member.
+    #[serde(rename = "queue")]
+    _queue: Url,
+    error: String,
+}
+
+/// Looks for a topic in the subscriptions of a deployment.
+///
+/// # Errors
+/// When it is not there, or they cannot be read.
+pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> anyhow::Result<()> {
+    let wanted = Wanted::Topics(BTreeSet::from([topic.clone()]));
+    let deployed = topics::read(location, wanted).await?;
+    if deployed.reading.catalogue.topic(topic).is_some() {
+        return Ok(());
+    }
+    bail!("there is no topic {topic} in {}\n  {ADVICE}", deployed.source)
+}
+
+/// Asks `lastmile dev` about a topic, if the queue is one of this machine and says by its tag where to ask.
+///
+/// # Errors
+/// When there is no such topic.
+pub(crate) async fn check_dev(topic: &TopicName, sqs: &Client, queue: &Url) -> anyhow::Result<()> {
+    let Some(ingress) = ingress_of(sqs, queue).await else { return Ok(()) };
+    match ask(topic, ingress).await {
+        Ok(Some(unknown)) => bail!("{}\n  {ADVICE}", text::line(&unknown.error)),
+        // Whatever else listens there, or nothing, cannot tell.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// The ingress of a queue, both on this machine.
+async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
+    if !is_here(queue) {
+        return None;
+    }
+    let tags = sqs.list_queue_tags().queue_url(queue.as_str()).send().await.ok()?.tags?;
+    tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
+}
+
+/// What is said of an unknown topic.
+async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
+    if let Ok(mut path) = ingress.path_segments_mut() {
+        path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);
+    }
+    // On this machine and in clear: no certificate is trusted, and none has to be there.
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT);
+    let client = client.build()?;
+    let answer = client.get(ingress).send().await?;
+    if answer.status() != StatusCode::NOT_FOUND {
+        return Ok(None);
+    }
+    Ok(serde_json::from_slice(&answer.bytes().await?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::get;
+    use local::aws::{LocalAws, LocalAwsConfig, local_clients};
+
+    use super::*;
+    use crate::operations::this_machine::listen;
+
+    const OTHER: &str = "http://127.0.0.1:1";
+    const UNKNOWN: &str = r#"{"error":"there is no topic shop/orders","queue":"http://q/"}"#;
+
+    /// A server that says this of the topic.
+    async fn saying(status: StatusCode, body: &'static str) -> String {
+        let listener = listen(0).await.expect("a port is free");
+        let address = format!("http://{}", listener.local_addr().expect("it has an address"));
+        let routes = Router::new().route("/_topics/shop/orders", get(async move || (status, body)));
+        tokio::spawn(axum::serve(listener, routes).into_future());
+        address
+    }
+
+    /// What is said of a topic if the queue has this tag.
+    async fn said(tag: Option<&str>) -> Option<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = LocalAwsConfig::of_lastmile(0, folder.path().to_path_buf(), 30);
+        let aws = LocalAws::start(config).await.expect("the local AWS starts");
+        let (sqs, queue) = (Client::new(&local_clients(&aws.endpoint())), aws.queue_url("events"));
+        if let Some(tag) = tag {
+            let tagged = sqs.tag_queue().queue_url(&queue).tags(INGRESS_TAG, tag).send().await;
+            tagged.expect("the queue takes it");
+        }
+        let topic = "shop/orders".parse().expect("a topic");
+        let error = check_dev(&topic, &sqs, &queue.parse().expect("a URL")).await.err();
+        aws.stop().await;
+        error.map(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn the_ingress_that_the_queue_names_says_that_there_is_no_such_topic() {
+        let ingress = saying(StatusCode::NOT_FOUND, UNKNOWN).await;
+        let unknown = said(Some(&ingress)).await.expect("the topic is unknown");
+        assert!(unknown.starts_with("there is no topic shop/orders\n"), "{unknown}");
+        assert!(unknown.contains("--allow-unknown"), "{unknown}");
+    }
+
+    #[tokio::test]
+    async fn whoever_cannot_tell_says_nothing() {
+        for (status, body) in [
+            (
+                StatusCode::NOT_FOUND,
+                r#"{"error":"the only route is POST /topics/{namespace}/{topic}"}"#,
+            ),
+            (StatusCode::NOT_FOUND, "<html>"),
+            (StatusCode::OK, UNKNOWN),
+            // The subscriptions cannot be read.
+            (StatusCode::SERVICE_UNAVAILABLE, UNKNOWN),
+        ] {
+            let ingress = saying(status, body).await;
+            assert_eq!(said(Some(&ingress)).await, None, "{status} {body}");
+        }
+        // Nothing listens there, it is no address of this machine, it is none at all, nobody has said.
+        for tag in [Some(OTHER), Some("http://192.0.2.1"), Some("ingress"), None] {
+            assert_eq!(said(tag).await, None, "{tag:?}");
+        }
+    }
+}

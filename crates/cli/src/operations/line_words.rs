@@ -1,0 +1,368 @@
+//! What a log line of the functions says, in words for people: what happened, how it ended, what comes next.
+//!
+//! Separate, because the terminal and the live page of `dev` say the same: [`words`] is the only place that turns
+//! fields into words, and each of them chooses where the words stand. Fields come from publishers and endpoints,
+//! and are made harmless where they are shown.
+
+use local::watch::Line;
+use tracing_subscriber::filter::LevelFilter;
+use uuid::Uuid;
+
+use crate::terminal::styled::Style;
+use crate::terminal::text;
+
+/// What kind of thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An event was received.
+    Event,
+    /// An attempt has begun.
+    UnderWay,
+    /// An attempt that delivered it.
+    Good,
+    /// An attempt that was answered with a failure.
+    Failed,
+    /// An attempt without an answer.
+    Silent,
+    /// It waits.
+    Wait,
+    /// It ended without success.
+    End,
+    /// Its dead letter is where it belongs.
+    Stored,
+    /// Anything else.
+    Note,
+}
+
+/// A log line in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LineWords {
+    pub(crate) kind: Kind,
+    /// Where an attempt went, if that is not the destination: `reply`, `to its sink`.
+    pub(crate) target: &'static str,
+    /// What happened, such as `attempt 2`.
+    pub(crate) name: String,
+    /// How it ended, such as `503 Service Unavailable (Busy)`.
+    pub(crate) outcome: String,
+    /// More about the outcome.
+    pub(crate) detail: String,
+    pub(crate) duration_ms: Option<u64>,
+    /// What comes next.
+    pub(crate) next: String,
+    /// Until then.
+    pub(crate) wait_ms: Option<u64>,
+    /// The dead letter that it became.
+    pub(crate) dead_letter: Option<Uuid>,
+}
+
+impl LineWords {
+    pub(crate) fn new(kind: Kind, name: impl Into<String>) -> Self {
+        Self {
+            kind,
+            target: "",
+            name: name.into(),
+            outcome: String::new(),
+            detail: String::new(),
+            duration_ms: None,
+            next: String::new(),
+            wait_ms: None,
+            dead_letter: None,
+        }
+    }
+
+    /// The key of lines that can be told once: failures and waits of a subscription that say the same.
+    pub(crate) fn fold(&self, subscription: &str) -> Option<String> {
+        match self.kind {
+            Kind::Failed | Kind::Silent | Kind::Wait => {
+                Some([subscription, self.target, &self.outcome, &self.detail].join("\n"))
+            }
+            Kind::Event | Kind::UnderWay | Kind::Good | Kind::End | Kind::Stored | Kind::Note => {
+                None
+            }
+        }
+    }
+
+    /// How it looks.
+    pub(crate) fn style(&self) -> Style {
+        match self.kind {
+            Kind::Good => Style::Good,
+            Kind::Wait => Style::Waiting,
+            Kind::Failed | Kind::Silent if self.wait_ms.is_some() => Style::Waiting,
+            Kind::Failed | Kind::Silent | Kind::End => Style::Bad,
+            Kind::Event | Kind::UnderWay | Kind::Stored | Kind::Note => Style::Plain,
+        }
+    }
+}
+
+/// What a line says; `None` for one that adds nothing.
+pub(crate) fn words(line: &Line) -> Option<LineWords> {
+    let field = |name| line.field(name).to_owned();
+    let reason = |kind, name: &str| LineWords {
+        outcome: field("reason"),
+        detail: field("detail"),
+        ..LineWords::new(kind, name)
+    };
+    Some(match line.name.as_str() {
+        "delivery.attempting" => LineWords {
+            outcome: "waiting for an answer".to_owned(),
+            ..attempt(line, Kind::UnderWay)
+        },
+        "delivery.attempted" => attempted(line),
+        // The late answer was told before, and what goes on to another topic is told there.
+        "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
+        "delivery.delivered" => LineWords {
+            outcome: text::outcome(None, line.field("status").parse().ok()),
+            duration_ms: number(line, "duration_ms"),
+            next: "delivered".to_owned(),
+            ..attempt(line, Kind::Good)
+        },
+        "delivery.answered_late" => LineWords {
+            outcome: text::outcome(None, line.field("status").parse().ok()),
+            duration_ms: number(line, "duration_ms"),
+            next: "delivered".to_owned(),
+            ..LineWords::new(Kind::Good, "late answer")
+        },
+        "delivery.held" | "delivery.put_off" | "delivery.abandoned" => waiting(line),
+        "delivery.ended" => match line.field("end") {
+            "DeadLettered" => LineWords { next: after(line), ..reason(Kind::End, "dead-lettered") },
+            _ => LineWords { next: after(line), ..reason(Kind::End, "dropped") },
+        },
+        "deadletter.stored" => stored(line),
+        "deadletter.handed_over" => LineWords {
+            next: format!("accepted by its sink, {}", line.field("sink")),
+            ..reason(Kind::Stored, "dead letter")
+        },
+        "deadletter.returned" => LineWords {
+            next: format!("not accepted by its sink {}", after(line)),
+            ..reason(Kind::End, "dead letter")
+        },
+        "destination.retired" => LineWords {
+            outcome: field("destination"),
+            ..LineWords::new(Kind::End, "destination is gone for good")
+        },
+        "event.unmatched" => LineWords {
+            outcome: "no subscription wants it".to_owned(),
+            ..LineWords::new(Kind::End, "unmatched")
+        },
+        "probation.began" | "probation.goes_on" => {
+            let lasts = number(line, "lasts_ms").map(text::duration).unwrap_or_default();
+            LineWords {
+                outcome: format!("no request for {lasts}, then a probe"),
+                detail: "its destination keeps failing".to_owned(),
+                ..LineWords::new(Kind::Wait, "on probation")
+            }
+        }
+        "destination.slow" => LineWords {
+            outcome: "its deliveries have a lane of their own".to_owned(),
+            ..LineWords::new(Kind::Wait, "slow to answer")
+        },
+        "destination.disabled" => LineWords {
+            outcome: "it failed for too long".to_owned(),
+            ..LineWords::new(Kind::End, "destination disabled")
+        },
+        // The attempts and their outcome tell it.
+        _ if line.level > LevelFilter::WARN => return None,
+        name => LineWords { outcome: others(line), ..LineWords::new(Kind::Note, name) },
+    })
+}
+
+fn number(line: &Line, name: &str) -> Option<u64> {
+    line.field(name).parse().ok()
+}
+
+/// `after 1 attempt`.
+fn after(line: &Line) -> String {
+    match line.field("attempts") {
+        "1" => "after 1 attempt".to_owned(),
+        attempts => format!("after {attempts} attempts"),
+    }
+}
+
+fn attempt(line: &Line, kind: Kind) -> LineWords {
+    let target = match line.field("leg") {
+        "sink" => "to its sink",
+        "reply" => "reply",
+        _ => "",
+    };
+    LineWords { target, ..LineWords::new(kind, format!("attempt {}", line.field("attempt"))) }
+}
+
+fn attempted(line: &Line) -> LineWords {
+    let status = line.field("status");
+    let kind = match (line.field("verdict"), status) {
+        ("delivered", _) => Kind::Good,
+        (_, "") => Kind::Silent,
+        (_, _) => Kind::Failed,
+    };
+    let wait_ms = number(line, "wait_ms");
+    let next = match (line.field("verdict"), wait_ms) {
+        ("retry", Some(wait_ms)) => format!("retry in {}", text::rounded(wait_ms)),
+        ("retry", None) => "no attempt is left".to_owned(),
+        ("undeliverable", _) => "not retried".to_owned(),
+        (verdict, _) => verdict.to_owned(),
+    };
+    LineWords {
+        outcome: outcome(line),
+        detail: line.field("why").to_owned(),
+        duration_ms: number(line, "duration_ms"),
+        next,
+        wait_ms,
+        ..attempt(line, kind)
+    }
+}
+
+/// What happened, in words: the status with its name, or why there was no answer.
+fn outcome(line: &Line) -> String {
+    let (word, why) = (line.field("outcome"), line.field("why"));
+    if let Ok(status) = line.field("status").parse() {
+        return text::outcome(Some(word), Some(status));
+    }
+    let happened = match word {
+        "TimedOut" => {
+            let took_ms = line.field("duration_ms").parse().unwrap_or_default();
+            format!("no answer within {}", text::rounded(took_ms))
+        }
+        _ => why.to_owned(),
+    };
+    if happened.is_empty() { word.to_owned() } else { format!("{happened} ({word})") }
+}
+
+fn waiting(line: &Line) -> LineWords {
+    let (name, outcome, detail) = match line.name.as_str() {
+        "delivery.held" => ("held", line.field("why"), held_because(line.field("why"))),
+        "delivery.put_off" => ("put off", line.field("outcome"), "its destination keeps failing"),
+        _ => ("abandoned", "no answer yet", "its destination is slow"),
+    };
+    let wait_ms = number(line, "wait_ms");
+    let next = match wait_ms {
+        Some(wait_ms) => format!("again in {}", text::rounded(wait_ms)),
+        None => "again in the slow lane".to_owned(),
+    };
+    LineWords {
+        outcome: outcome.to_owned(),
+        detail: detail.to_owned(),
+        next,
+        wait_ms,
+        ..LineWords::new(Kind::Wait, name)
+    }
+}
+
+/// What the words of a hold mean.
+fn held_because(word: &str) -> &'static str {
+    match word {
+        "scheduled" => "it waits: its event or its subscription states a later start",
+        "consent" => "the destination has not consented yet",
+        "rate" => "the rate of the destination is used up",
+        "concurrency" => "the destination takes no more requests at once",
+        "time" => "the invocation had no time left",
+        "slow" => "the destination is slow: attempted in the slow lane",
+        "retryAfter" => "the destination asked to be left alone",
+        _ => "",
+    }
+}
+
+fn stored(line: &Line) -> LineWords {
+    let key = line.field("key");
+    let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json"));
+    LineWords {
+        outcome: line.field("reason").to_owned(),
+        detail: format!("{}/{key}", line.field("container")),
+        dead_letter: id.and_then(|id| id.parse().ok()),
+        ..LineWords::new(Kind::Stored, "dead letter stored")
+    }
+}
+
+/// The fields that have no place of their own.
+fn others(line: &Line) -> String {
+    const SHOWN: [&str; 6] =
+        ["subscription", "event_id", "type", "source", "delivery_id", "trace_id"];
+    let fields = line.fields.iter().filter(|(name, _)| !SHOWN.contains(name));
+    let fields: Vec<String> = fields.map(|(name, value)| format!("{name}={value}")).collect();
+    fields.join("  ")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
+        let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let level = LevelFilter::INFO.into_level().unwrap();
+        Line { name: name.to_owned(), at_ms: 0, level, fields }
+    }
+
+    #[test]
+    fn attempts_say_what_comes_next() {
+        let attempted = |fields: &[(&'static str, &str)]| {
+            let it = words(&line("delivery.attempted", fields)).unwrap();
+            (it.kind, it.style(), it.outcome, it.next)
+        };
+        let busy = [("outcome", "Busy"), ("status", "503"), ("verdict", "retry")];
+        let said = "503 Service Unavailable (Busy)".to_owned();
+        assert_eq!(
+            attempted(&[&busy[..], &[("wait_ms", "10000")]].concat()),
+            (Kind::Failed, Style::Waiting, said.clone(), "retry in 10 s".to_owned())
+        );
+        let last = (Kind::Failed, Style::Bad, said, "no attempt is left".to_owned());
+        assert_eq!(attempted(&busy), last);
+        let delivered = [("status", "200"), ("attempt", "2"), ("duration_ms", "5")];
+        let delivered = words(&line("delivery.delivered", &delivered)).unwrap();
+        assert_eq!((delivered.name.as_str(), delivered.style()), ("attempt 2", Style::Good));
+        assert_eq!((delivered.outcome.as_str(), delivered.next.as_str()), ("200 OK", "delivered"));
+        let silent = [("outcome", "SocketError"), ("verdict", "undeliverable")];
+        assert_eq!(attempted(&silent).3, "not retried");
+        assert!(words(&line("delivery.delivered", &[("attempt", "1")])).is_none());
+    }
+
+    #[test]
+    fn a_stored_dead_letter_is_found_by_the_id_in_its_key() {
+        let id = "00000000-0000-0000-0000-000000000001";
+        let key = format!("shop/orders/billing/2026/11/20/7/{id}.json");
+        let stored = line("deadletter.stored", &[("container", "dead-letters"), ("key", &key)]);
+        let words = words(&stored).unwrap();
+        assert_eq!(words.dead_letter, Some(Uuid::from_u128(1)));
+        assert_eq!(words.detail, format!("dead-letters/{key}"));
+    }
+
+    #[test]
+    fn without_an_answer_the_cause_is_said_for_people() {
+        for (word, why, shown) in [
+            ("SocketError", "connection refused", "connection refused (SocketError)"),
+            ("TimedOut", "no whole answer within 30000 ms", "no answer within 30 s (TimedOut)"),
+            ("ResolutionError", "no such name", "no such name (ResolutionError)"),
+            ("Blocked", "", "Blocked"),
+        ] {
+            let fields = [("outcome", word), ("why", why), ("duration_ms", "30004")];
+            assert_eq!(outcome(&line("delivery.attempted", &fields)), shown);
+        }
+    }
+
+    #[test]
+    fn a_wait_says_why_and_until_when() {
+        for (name, fields, expected) in [
+            (
+                "delivery.held",
+                [("why", "scheduled"), ("wait_ms", "600000")],
+                [
+                    "held",
+                    "scheduled",
+                    "it waits: its event or its subscription states a later start",
+                    "again in 10 min",
+                ],
+            ),
+            (
+                "delivery.held",
+                [("why", "rate"), ("wait_ms", "4970")],
+                ["held", "rate", "the rate of the destination is used up", "again in 5 s"],
+            ),
+            (
+                "delivery.abandoned",
+                [("slow_after_ms", "2000"), ("attempts", "1")],
+                ["abandoned", "no answer yet", "its destination is slow", "again in the slow lane"],
+            ),
+        ] {
+            let it = words(&line(name, &fields)).unwrap();
+            assert_eq!([it.name, it.outcome, it.detail, it.next], expected);
+        }
+    }
+}

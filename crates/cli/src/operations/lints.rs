@@ -1,0 +1,375 @@
+//! Lints: findings about valid subscriptions that will not behave as their author expects.
+//!
+//! Separate from the reader because a lint needs the life of a delivery (attempts that do not fit
+//! into 14 days), the current time (an expired subscription), or a deployment: a response timeout
+//! that the stack shortens, an address that sending refuses, a sink that its functions may not write
+//! to (`writable`). The last is an error, as is an AWS target that the deployment refuses (`aws_targets`). All others are warnings.
+//!
+//! Does not check that secrets exist: the function may read them, the person who runs the check may
+//! not.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use adapters::live_topics::SETTINGS;
+use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
+use anyhow::Context as _;
+use delivery::address::{
+    AddressPolicy, OwnAddresses, PrivateDestinations, Refusal, is_public_host,
+};
+use delivery::subscription::auth::TokenSource;
+use delivery::subscription::catalogue::{Catalogue, Settings};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{Destination, ReplyTo, Subscription};
+use delivery::time::duration::{SECOND_MS, format_ms};
+use dialects::{Finding, Reading};
+use dispatch::RESPONSE_MARGIN_MS;
+use url::Url;
+
+use crate::operations::attempts::Attempts;
+use crate::operations::aws_targets::TargetRules;
+use crate::operations::files::sort_findings;
+use crate::operations::locations::Locations;
+use crate::operations::missing_destinations::has_placeholder;
+use crate::operations::rendered_samples::unrendered;
+use crate::operations::stack::Stack;
+use crate::operations::writable::{Problem, problem};
+
+/// The default of the template parameter `DispatchTimeout`.
+pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 60 * SECOND_MS;
+/// The field of the dead-letter sink.
+const SINK: &str = "deadLetter.sink";
+
+/// All findings about files of these names, in one order: those of the reading, and lints. One about all files has no
+/// position, so it comes last.
+///
+/// # Errors
+/// When the limits of the stack, or of the environment, cannot be read.
+pub(crate) fn with_lints<'a>(
+    reading: &Reading,
+    names: impl Iterator<Item = &'a str> + Clone,
+    now_ms: u64,
+    stack: Option<&Stack>,
+) -> anyhow::Result<Vec<Finding>> {
+    let first = names.clone().next().unwrap_or_default();
+    let at = Locations { reading, first };
+    let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
+    let mut findings = reading.findings.clone();
+    findings.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
+    sort_findings(names, &mut findings);
+    if reading.catalogue.subscriptions().next().is_none() {
+        let none = "the files contain no subscription without an error".to_owned();
+        findings.push(Problem::warning(none).in_file(first.to_owned(), ""));
+    }
+    Ok(findings)
+}
+
+/// Findings about subscriptions without an error, where `find` makes a finding of a problem with a field.
+pub(crate) fn lints_at(
+    catalogue: &Catalogue,
+    now_ms: u64,
+    stack: Option<&Stack>,
+    find: impl Fn(&Subscription, &str, Problem) -> Finding,
+) -> anyhow::Result<Vec<Finding>> {
+    let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
+    let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
+    let rules = AddressRules::of(stack)?;
+    let targets = TargetRules::of(stack)?;
+    let concurrency = StatedLimits::concurrency(catalogue);
+    let rate = StatedLimits::rate(catalogue);
+    let mut attempts = Attempts::default();
+    let mut lints = Vec::new();
+    for subscription in catalogue.subscriptions() {
+        let warnings = [
+            ("maxAttempts", unreachable_attempts(subscription, &mut attempts)),
+            ("expirationTimeUtc", expired(subscription, now_ms)),
+            ("reply", unsubscribed_reply(subscription, catalogue)),
+            ("url", unsubscribed_destination(subscription, catalogue)),
+            ("timeout", shortened_timeout(subscription, cut_to_ms)),
+            (concurrency.field, concurrency.problem(subscription)),
+            (rate.field, rate.problem(subscription)),
+            ("url", placeholder(subscription)),
+            ("auth", stack.and_then(|stack| without_identity(subscription, stack))),
+        ];
+        let warnings = warnings
+            .into_iter()
+            .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
+        let addresses = [
+            ("url", "", Some(subscription.destination.receiver())),
+            ("auth", " a client's secret", token_server(subscription)),
+            ("reply", " replies", reply_address(subscription)),
+            (SINK, " dead letters", sink_address(subscription)),
+        ];
+        let addresses = addresses
+            .into_iter()
+            .filter_map(|(field, what, to)| Some((field, rules.refusal(subscription, what, to?)?)));
+        let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
+        let target = targets.as_ref().and_then(|rules| Some(("aws", rules.problem(subscription)?)));
+        let unrendered = unrendered(subscription, catalogue, now_ms);
+        let problems = warnings.chain(addresses).chain(sink).chain(target).chain(unrendered);
+        for (field, problem) in problems {
+            lints.push(find(subscription, field, problem));
+        }
+    }
+    Ok(lints)
+}
+
+/// Findings about the settings of a deployment: they name topics that others may remove.
+pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
+    let Settings { publishers, notices, .. } = catalogue.settings();
+    let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
+    let lost = lost.map(|(publisher, topic)| {
+        format!("the publisher {publisher} has the topic {topic}, which does not exist: its records become dead letters")
+    });
+    let unread = notices.iter().filter(|topic| has_no_subscription(topic, catalogue));
+    let unread = unread.map(|topic| {
+        format!("notices are published to {topic}, which has no subscription without an error: nobody receives them")
+    });
+    let find = |message| Problem::warning(message).in_file(SETTINGS.to_owned(), "");
+    lost.chain(unread).map(find).collect()
+}
+
+/// The addresses that a deployment sends requests to.
+pub(crate) struct AddressRules {
+    policy: AddressPolicy,
+    /// The consequence for requests to other addresses.
+    consequence: String,
+    /// The way to allow such a destination.
+    allowance: String,
+}
+
+impl AddressRules {
+    /// The rules of the stack; without one, of a deployment that allows no private destination.
+    ///
+    /// # Errors
+    /// When the private destinations of the stack or of the environment cannot be read.
+    pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
+        Ok(match stack {
+            Some(stack) => Self {
+                policy: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
+                consequence: format!(
+                    "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
+                    stack.name
+                ),
+                allowance: "add the host to the parameter AllowPrivateDestinations of the stack"
+                    .to_owned(),
+            },
+            None => Self {
+                policy: AddressPolicy::new(allowed_here()?, OwnAddresses::default()),
+                consequence:
+                    "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+                        .to_owned(),
+                allowance: "name the stack that allows it with --stack, or set \
+                     ALLOW_PRIVATE_DESTINATIONS here to what the deployment has"
+                    .to_owned(),
+            },
+        })
+    }
+
+    /// True if a request to this address is refused.
+    pub(crate) fn refuse(&self, to: &Url) -> bool {
+        check_address(to, &self.policy).is_err()
+    }
+
+    /// What a subscription sends to a refused address, and what happens then. An error for a public address
+    /// without TLS: that is never meant; a warning for a private one, which the deployment may allow.
+    fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
+        let refusal = check_address(to, &self.policy).err()?;
+        let host = match &refusal {
+            Refusal::NotPublic(host) => format!("{host}, which is not a public address"),
+            Refusal::InClear(host) => format!("{host} without TLS"),
+            Refusal::Own(host) => host.to_string(),
+            Refusal::NoHost => return None,
+        };
+        let message = format!("{} sends{what} to {host}; {}", subscription.name, self.consequence);
+        Some(if matches!(refusal, Refusal::InClear(_)) && is_public_host(to) {
+            Problem::refused(message, format!("use https, or {}", self.allowance))
+        } else {
+            Problem::warning(message)
+        })
+    }
+}
+
+/// Attempts that the policy allows but that do not fit into the 14 days of every dialect.
+fn unreachable_attempts<'a>(
+    subscription: &'a Subscription,
+    attempts: &mut Attempts<'a>,
+) -> Option<String> {
+    let policy = &subscription.retry;
+    if subscription.destination.topic().is_some() {
+        // Its events go on without an attempt.
+        return None;
+    }
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
+        return None;
+    }
+    let made = attempts.of(subscription).attempts;
+    let (name, allowed) = (&subscription.name, policy.max_attempts);
+    u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
+        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
+    })
+}
+
+fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
+    let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
+    past.then(|| format!("{} has expired and takes no new events", subscription.name))
+}
+
+/// A destination that `check --write-destinations` wrote.
+fn placeholder(subscription: &Subscription) -> Option<String> {
+    has_placeholder(subscription).then(|| {
+        format!(
+            "{} has a placeholder as its destination, which receives nothing: replace it",
+            subscription.name
+        )
+    })
+}
+
+/// Requests that a stack cannot sign, and tokens that it may not have.
+fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
+    let (name, destination) = (&subscription.name, &subscription.destination);
+    let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
+        format!("has requests signed, but the stack {} has no InvokeRoleArn", stack.name)
+    } else if let Some(TokenSource::Aws(identity)) = destination.token_source()
+        && !stack.identity_audiences().any(|of| of == identity.audience)
+    {
+        let audience = &identity.audience;
+        format!(
+            "shows a token for {audience}, which IdentityAudiences of the stack {} does not name",
+            stack.name
+        )
+    } else {
+        return None;
+    };
+    Some(format!("{name} {missing}: its attempts are aborted"))
+}
+
+/// The address of the token server.
+fn token_server(subscription: &Subscription) -> Option<&Url> {
+    match subscription.destination.token_source()? {
+        TokenSource::Client(client) => Some(&client.token_url),
+        TokenSource::Aws(_) => None,
+    }
+}
+
+/// The address that replies are sent to.
+fn reply_address(subscription: &Subscription) -> Option<&Url> {
+    let ReplyTo::Address(url) = subscription.reply.as_ref()? else { return None };
+    Some(url)
+}
+
+/// The address that dead letters are sent to.
+fn sink_address(subscription: &Subscription) -> Option<&Url> {
+    let Sink::Address(url) = &subscription.dead_letter.sink else { return None };
+    Some(url)
+}
+
+/// A reply topic without a subscription.
+fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
+    let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
+    has_no_subscription(topic, catalogue).then(|| {
+        format!(
+            "replies to {} go to {topic}, which has no subscription without an error: nobody receives them",
+            subscription.name
+        )
+    })
+}
+
+/// A destination that is a topic without a subscription.
+fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
+    let topic = subscription.destination.topic()?;
+    has_no_subscription(&topic, catalogue).then(|| {
+        format!(
+            "events of {} go on to {topic}, which has no subscription without an error: nobody receives them",
+            subscription.name
+        )
+    })
+}
+
+fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
+    catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
+}
+
+/// A limit that subscriptions state, and those that state it for each address: the first one, and the first one with
+/// another number. Functions count requests by address, so subscriptions with the same address share its limits.
+struct StatedLimits<'a> {
+    field: &'static str,
+    number: fn(&Destination) -> Option<u32>,
+    by_address: HashMap<&'a str, (&'a Subscription, Option<&'a Subscription>)>,
+}
+
+impl<'a> StatedLimits<'a> {
+    fn concurrency(catalogue: &'a Catalogue) -> Self {
+        Self::of(catalogue, "maxConcurrency", |to| to.max_concurrency.shared())
+    }
+
+    fn rate(catalogue: &'a Catalogue) -> Self {
+        Self::of(catalogue, "maxPerSecond", |to| to.max_per_second)
+    }
+
+    fn of(
+        catalogue: &'a Catalogue,
+        field: &'static str,
+        number: fn(&Destination) -> Option<u32>,
+    ) -> Self {
+        let mut by_address = HashMap::new();
+        for subscription in catalogue.subscriptions() {
+            let destination = &subscription.destination;
+            // No request is made to a topic.
+            if number(destination).is_none() || destination.topic().is_some() {
+                continue;
+            }
+            let address = destination.url.as_str();
+            let (first, other) = by_address.entry(address).or_insert((subscription.as_ref(), None));
+            if other.is_none() && number(&first.destination) != number(destination) {
+                *other = Some(subscription.as_ref());
+            }
+        }
+        Self { field, number, by_address }
+    }
+
+    /// Another subscription with the same address that states another number.
+    fn problem(&self, subscription: &Subscription) -> Option<String> {
+        let Self { field, number, by_address } = self;
+        let stated = number(&subscription.destination)?;
+        let (first, other) = by_address.get(subscription.destination.url.as_str())?;
+        let is_first = number(&first.destination) == Some(stated);
+        let other = if is_first { (*other)? } else { first };
+        let others = number(&other.destination)?;
+        Some(format!(
+            "{} and {} have the same address and share its {field}, but state {stated} and {others}: state one number",
+            subscription.name, other.name
+        ))
+    }
+}
+
+/// What the environment of this command says that the deployment allows.
+fn allowed_here() -> anyhow::Result<PrivateDestinations> {
+    let Ok(text) = std::env::var(ALLOW_PRIVATE_DESTINATIONS) else {
+        return Ok(PrivateDestinations::default());
+    };
+    PrivateDestinations::parse(&text)
+        .map_err(anyhow::Error::msg)
+        .context(ALLOW_PRIVATE_DESTINATIONS)
+}
+
+/// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
+/// always this machine (RFC 6761, 6.3).
+fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
+    let kind = policy.admit(url)?;
+    let host = url.host_str().unwrap_or_default();
+    let name = host.trim_end_matches('.');
+    let is_local = name == "localhost" || name.ends_with(".localhost");
+    if is_local { policy.judge(kind, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
+}
+
+fn shortened_timeout(subscription: &Subscription, cut_to_ms: Option<u64>) -> Option<String> {
+    let cut_to_ms = cut_to_ms?;
+    let timeout_ms = subscription.destination.response_timeout_ms;
+    let (name, timeout, most) = (&subscription.name, format_ms(timeout_ms), format_ms(cut_to_ms));
+    (timeout_ms > cut_to_ms).then(|| {
+        format!("{name} has a response timeout of {timeout}, but the stack shortens it to {most}, DispatchTimeout less 15 s")
+    })
+}

@@ -1,0 +1,195 @@
+//! `check --write-destinations`: the `Destinations` document that files of others need.
+//!
+//! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects whose addresses
+//! are known there and not here. This adds one entry for each reference to a file, with a placeholder as its
+//! address, and never changes what is in the file already.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use dialects::{Finding, Needed, ReferenceUse};
+
+use crate::operations::files::{Files, have_errors};
+use crate::terminal::output::note;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+
+/// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
+const PLACEHOLDER_HOST: &str = "replace-me.invalid";
+
+/// What else is to be done where a file asks for tokens.
+const TOKENS: &str = ", and say who asks for tokens";
+
+/// Whether the destination of a subscription is a placeholder.
+pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
+    subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
+}
+
+/// Reports placeholders that are not replaced; returns true if there is one, so nothing may be written.
+pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
+    let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
+    if is_found {
+        note(format_args!(
+            "nothing is written: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
+        ));
+    }
+    is_found
+}
+
+/// Adds entries for what the files refer to and nothing maps, and the file itself to the files, unless it is
+/// among them.
+///
+/// # Errors
+/// When a file cannot be read, or this one not written.
+pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let is_new = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty())
+        || !(path.exists() || path.is_symlink());
+    if !is_new {
+        only_destinations(path)?;
+    } else if path.extension().is_some_and(|of| of.eq_ignore_ascii_case("json")) {
+        let path = text::path(path);
+        return Err(usage_error(format!(
+            "{path} is not written: name a file that ends with .yaml"
+        )));
+    }
+    let is_listed = is_among(path, files);
+    let mut read = files.clone();
+    if !is_listed && !is_new {
+        read.push(path.to_owned());
+    }
+    let findings = Files::read(&read)?.reading().findings;
+    let missing = missing(&findings);
+    let problem = || format!("{} cannot be written", text::path(path));
+    let entries = missing.values().filter(|of| of.is_entry()).count();
+    // Dead letters alone lead to a new file with comments, and to nothing in one that is there.
+    if entries > 0 || (is_new && !missing.is_empty()) {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
+        file.write_all(document(&missing, is_new).as_bytes()).with_context(problem)?;
+        note(written(&text::path(path), entries, &missing));
+    }
+    if !is_listed && path.exists() {
+        files.push(path.to_owned());
+    }
+    Ok(())
+}
+
+/// Reports the entries that were written, and the next step.
+fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
+    if entries == 0 {
+        return format!("{path} written: remove the # before what dead letters shall go to");
+    }
+    let tokens = if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" };
+    format!(
+        "{entries} entries added to {path}: replace the addresses at {PLACEHOLDER_HOST}{tokens}"
+    )
+}
+
+/// Refuses a file that holds something else than `Destinations`, or where what is added could not be read.
+fn only_destinations(path: &Path) -> anyhow::Result<()> {
+    let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
+    let reading = Files::read(&[path.to_owned()])?.reading();
+    let has_entries =
+        !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
+    // Nothing but entries in comments: any other document would be in the catalogue or a finding.
+    let has_comments = reading.catalogue == Catalogue::default() && reading.findings.is_empty();
+    let holds_them = has_entries || has_comments;
+    if is_yaml && holds_them && !have_errors(&reading.findings) {
+        return Ok(());
+    }
+    Err(usage_error(format!(
+        "{} is there already, and not YAML with nothing but valid Destinations: name a new file",
+        text::path(path)
+    )))
+}
+
+/// Whether a file is one of these, or below one of these folders.
+fn is_among(path: &Path, files: &[PathBuf]) -> bool {
+    let absolute = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let Some(wanted) = absolute(path) else { return false };
+    let holds = |listed: &PathBuf| listed.canonicalize().is_ok_and(|of| wanted.starts_with(of));
+    files.iter().any(holds)
+}
+
+/// What nothing says of a reference.
+#[derive(Default)]
+struct Missing {
+    /// Events go there, and nothing says where that is.
+    is_unknown: bool,
+    /// What a token needs; nothing where none is asked for.
+    needs: Vec<Needed>,
+}
+
+impl Missing {
+    /// Whether it gets an entry; what dead letters go to needs none.
+    fn is_entry(&self) -> bool {
+        self.is_unknown || !self.needs.is_empty()
+    }
+}
+
+/// What nothing says of each reference.
+fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
+    let mut missing: BTreeMap<&str, Missing> = BTreeMap::new();
+    for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
+        let of = missing.entry(reference.key.as_str()).or_default();
+        match reference.used_for {
+            ReferenceUse::Events => of.is_unknown = true,
+            ReferenceUse::DeadLetters => {}
+            ReferenceUse::Token => of.needs.clone_from(&reference.needs),
+        }
+    }
+    missing
+}
+
+/// A document with an entry for each. Dead letters need none, so theirs are comments, written once. So is what a token
+/// needs: with a placeholder no request would be sent.
+fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
+    let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
+    text.push_str(
+        "# What references in other files are here. Replace each address with a real one.\n",
+    );
+    text.push_str("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:");
+    let (events, dead_letters): (Vec<_>, Vec<_>) =
+        missing.iter().partition(|(_, of)| of.is_entry());
+    text.push('\n');
+    for (key, of) in events {
+        let address = if of.is_unknown { placeholder(key) } else { (*key).to_owned() };
+        let (key, address) = (in_quotes(key), in_quotes(&address));
+        let needs: Vec<&str> = of.needs.iter().map(|needed| needed.example()).collect();
+        text.push_str(&match needs.is_empty() {
+            true => format!("  {key}: {address}\n"),
+            false => format!(
+                "  {key}:\n    url: {address}\n    # auth: {{oauth2: {{{}}}}}   # without it, requests show no token\n",
+                needs.join(", ")
+            ),
+        });
+    }
+    for (key, _) in dead_letters.into_iter().filter(|_| is_first) {
+        text.push_str(&format!(
+            "  # {}: \"s3://bucket/prefix\"   # without it, to the default container\n",
+            in_quotes(key)
+        ));
+    }
+    text
+}
+
+/// An address that nothing is at, and that says what it stands for.
+fn placeholder(key: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-._/".contains(c) { c } else { '-' };
+    let path: String = key.trim_start_matches('/').chars().map(plain).collect();
+    format!("https://{PLACEHOLDER_HOST}/{path}")
+}
+
+/// JSON text, which YAML reads as the same text.
+fn in_quotes(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,207 @@
+//! The sender of a replay, as options name its target and its queue.
+//!
+//! Separate from `deadletters`, which takes clients that are ready: only the command line knows the
+//! queues of `lastmile dev` and of a stack, and how to reach a queue on this machine.
+
+use adapters::aws_ports::s3_client;
+use adapters::storage::Storage;
+use anyhow::Context as _;
+use deadletters::container::DeadLetterContainer;
+use deadletters::replay::sender::{ReplaySender, ReplayTarget};
+use delivery::address::PrivateDestinations;
+use delivery::address::http_url;
+use url::Url;
+
+use crate::operations::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_RETRY_QUEUE};
+use crate::operations::shell;
+use crate::operations::stack::Stack;
+use crate::operations::this_machine::{allow_private, is_here};
+use crate::terminal::usage::usage_error;
+
+/// Where replays are enqueued.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ReplayQueueArgs {
+    /// The retry queue, or the events queue where events go to a topic; by default that of the stack, and
+    /// without a stack that of `lastmile dev`
+    #[arg(long, value_name = "URL", value_parser = http_url)]
+    queue_url: Option<Url>,
+}
+
+/// The queues of replays.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayQueues {
+    given: Option<Url>,
+    stack: Option<Stack>,
+    /// Those of a `lastmile dev` with other addresses than the default ones: for deliveries, and for events.
+    local: Option<(String, String)>,
+    /// Whether the dead letters are in a bucket: then the queues of this machine are no default.
+    is_bucket: bool,
+}
+
+impl ReplayQueueArgs {
+    /// The queues that the options name, or those of this stack.
+    ///
+    /// # Errors
+    /// When the stack cannot be read.
+    pub(crate) async fn open(
+        self,
+        stack: Option<&str>,
+        container: &DeadLetterContainer,
+    ) -> anyhow::Result<ReplayQueues> {
+        let stack = Stack::optional(stack).await?;
+        let is_bucket = container.name.starts_with("s3://");
+        Ok(ReplayQueues { given: self.queue_url, stack, local: None, is_bucket })
+    }
+}
+
+impl ReplayQueues {
+    /// Whether nothing names a queue: then it is that of a `lastmile dev` on this machine.
+    pub(crate) fn is_default(&self) -> bool {
+        self.given.is_none() && self.stack.is_none() && self.local.is_none()
+    }
+
+    /// True if deliveries to subscriptions are sent through a queue on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let queue = self.for_target(&ReplayTarget::Subscription, None);
+        queue.ok().flatten().is_some_and(|queue| is_here(&queue))
+    }
+
+    /// The option that names the queue for this target, if a command without it would take another one.
+    pub(crate) fn option(&self, target: &ReplayTarget) -> String {
+        let is_named = self.given.is_some() || self.local.is_some();
+        let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
+        let other =
+            queue.filter(|url| ![DEV_RETRY_QUEUE, DEV_EVENTS_QUEUE].contains(&url.as_str()));
+        other.map(|url| format!(" --queue-url {}", shell::typed(url.as_str()))).unwrap_or_default()
+    }
+
+    /// The queues of a local AWS, for deliveries and for events.
+    pub(crate) fn local(retry: String, events: String) -> Self {
+        Self { local: Some((retry, events)), ..Self::default() }
+    }
+
+    /// The queue for this target, if it uses one: the given one, that of the stack, that in the
+    /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the retry queue,
+    /// because the events queue does not take our word; events for a topic are published.
+    ///
+    /// # Errors
+    /// When the events queue is given for deliveries, the stack has no such queue, or no queue is named for
+    /// the dead letters of a bucket.
+    pub(crate) fn for_target(
+        &self,
+        target: &ReplayTarget,
+        in_ledger: Option<&str>,
+    ) -> anyhow::Result<Option<Url>> {
+        let local = self.local.as_ref();
+        let (output, default, local) = match target {
+            ReplayTarget::Subscription => {
+                ("RetryQueueUrl", DEV_RETRY_QUEUE, local.map(|(retry, _)| retry))
+            }
+            ReplayTarget::Topic(_) => {
+                ("EventsQueueUrl", DEV_EVENTS_QUEUE, local.map(|(_, events)| events))
+            }
+            ReplayTarget::Url(_) => return Ok(None),
+        };
+        let of_stack = self.stack.as_ref().map(|stack| stack.output(output)).transpose()?;
+        let url = match &self.given {
+            Some(url) => url.clone(),
+            None => {
+                // The ledger may be of an earlier run, whose queues were elsewhere.
+                let local = local.map(String::as_str);
+                let named = of_stack.or(local).or(in_ledger);
+                if named.is_none() && self.is_bucket {
+                    return Err(usage_error(
+                        "no queue is named, and dead letters of a bucket are not sent to the queues of \
+                         `lastmile dev` on this machine by default: name the deployed stack with --stack, or \
+                         a queue with --queue-url",
+                    ));
+                }
+                let url = named.unwrap_or(default);
+                url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
+            }
+        };
+        let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
+        let is_events = name == "events" || name.contains("EventsQueue");
+        if is_events && *target == ReplayTarget::Subscription {
+            return Err(usage_error(format!(
+                "{url} is an events queue, which does not take deliveries: name the retry queue, or \
+                 --stack"
+            )));
+        }
+        Ok(Some(url))
+    }
+
+    /// For people: where dead letters go that are sent through this queue, or to no queue.
+    pub(crate) fn describe(&self, target: &ReplayTarget, queue: Option<&Url>) -> String {
+        let through = match (queue, &self.stack) {
+            (None, _) => return target.shown(),
+            (Some(queue), Some(stack)) if stack.owns(queue) => {
+                format!("the stack {}, queue {queue}", stack.name)
+            }
+            (Some(queue), _) if is_here(queue) => {
+                format!("the local queues of `lastmile dev` on {}: {queue}", host(queue))
+            }
+            (Some(queue), _) => format!("the queue {queue}"),
+        };
+        match target {
+            ReplayTarget::Subscription => format!("each to its own subscription through {through}"),
+            ReplayTarget::Topic(topic) => format!("the topic {topic} through {through}"),
+            ReplayTarget::Url(_) => target.shown(),
+        }
+    }
+
+    /// Whether the ends of deliveries that are sent through this queue are recorded in this container: whether
+    /// it is the default container of the deployment that the queue belongs to. `key` is that of any dead
+    /// letter in it.
+    pub(crate) async fn records_results(
+        &self,
+        target: &ReplayTarget,
+        queue: Option<&Url>,
+        container: &DeadLetterContainer,
+        key: Option<&str>,
+    ) -> bool {
+        let (ReplayTarget::Subscription, Some(queue)) = (target, queue) else { return false };
+        if let Some(stack) = &self.stack {
+            return stack.dead_letter_container().is_ok_and(|it| it == container.name);
+        }
+        let Some(key) = key.filter(|_| is_here(queue) && container.prefix.is_empty()) else {
+            return false;
+        };
+        // That of `lastmile dev` is a folder anywhere: it is asked for what is here.
+        let client = s3_client(&queue::clients_for(queue).await);
+        let found = Storage::bucket(client, DEV_CONTAINER).get(key).await;
+        matches!(found, Ok(Some(_)))
+    }
+
+    /// A sender to this target, with its queue if it uses one. Checks that the queue responds, so
+    /// that a job without a queue leaves no ledger.
+    ///
+    /// # Errors
+    /// When there is no queue, or it does not respond; says what to start.
+    pub(crate) async fn sender(
+        &self,
+        target: &ReplayTarget,
+        in_ledger: Option<&str>,
+    ) -> anyhow::Result<(ReplaySender, Option<Url>)> {
+        let queue = self.for_target(target, in_ledger)?;
+        let topic = match target {
+            ReplayTarget::Url(url) => {
+                let allowed = PrivateDestinations::parse(&allow_private());
+                let allowed = allowed.map_err(anyhow::Error::msg)?;
+                return Ok((ReplaySender::to_url(url.clone(), allowed)?, None));
+            }
+            ReplayTarget::Topic(topic) => Some(topic.clone()),
+            ReplayTarget::Subscription => None,
+        };
+        let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
+        let client = match self.stack.as_ref().is_some_and(|stack| stack.owns(&queue)) {
+            true => queue::reach_of_stack(&queue).await?,
+            false => queue::reach(&queue).await?,
+        };
+        Ok((ReplaySender::to_queue(client, &queue, topic), Some(queue)))
+    }
+}
+
+fn host(queue: &Url) -> &str {
+    queue.host_str().unwrap_or_default()
+}

@@ -1,0 +1,321 @@
+//! The samples of `lastmile publish --sample`: events to start with, as publishers send them.
+//!
+//! Separate from publishing, because `try` makes such events too. The samples have each form that events have here.
+//! Printed, they are what the ingress and the events queue accept: one document per line when piped, indented on a
+//! terminal. CloudEvents are built by the SDK.
+
+use adapters::machine::Machine;
+use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
+use cloudevents::{Event, EventBuilder as _, EventBuilderV10};
+use delivery::event::Input;
+use delivery::ports::Clock as _;
+use delivery::time::moment;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::terminal::output::{out_json, stdout_is_terminal};
+use crate::terminal::usage::usage_error;
+
+/// The most events of one call.
+const EVENTS_MAX: u32 = 10_000;
+/// How many events a batch has unless the count is given.
+const BATCH_EVENTS: u32 = 3;
+/// Their type unless another is given.
+const TYPE: &str = "order.created";
+/// The heading of the options in the help.
+const HEADING: &str = "Samples";
+/// The source of CloudEvents and of JSON.
+const SOURCE: &str = "https://shop.example.com/checkout";
+/// What each order costs.
+const TOTAL: &str = "19.90";
+/// The topic of Event Grid, which is a resource of Azure.
+const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
+                                /providers/Microsoft.EventGrid/topics/orders";
+
+/// The form of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// CloudEvents 1.0, structured mode
+    #[value(name = "cloudevents", alias = "cloudevents-structured")]
+    CloudEvents,
+    /// The Event Grid event schema
+    #[value(name = "eventgrid")]
+    EventGrid,
+    /// A payload of your own, without any schema
+    #[value(alias = "custom")]
+    Json,
+    /// An array of CloudEvents
+    #[value(alias = "cloudevents-batch")]
+    Batch,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SampleArgs {
+    /// Publish sample events of this form instead of files
+    #[arg(long = "sample", value_name = "KIND", help_heading = HEADING)]
+    kind: Option<Kind>,
+    /// Only print the samples, to save them or to send them by another program
+    #[arg(long, requires = "kind", help_heading = HEADING)]
+    dry_run: bool,
+    #[command(flatten)]
+    members: MemberArgs,
+}
+
+/// What samples have in common.
+#[derive(Debug, clap::Args)]
+struct MemberArgs {
+    /// The type of the samples
+    #[arg(
+        long = "type",
+        requires = "kind",
+        help_heading = HEADING,
+        value_name = "TYPE",
+        default_value = TYPE,
+        value_parser = NonEmptyStringValueParser::new()
+    )]
+    event_type: String,
+    /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
+    source: Option<String>,
+    /// Their subject; by default orders/NUMBER
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    subject: Option<String>,
+    /// The id; several samples have -1, -2 and so on at its end. By default a new one for each
+    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    id: Option<String>,
+    /// How many samples; a batch has 3 unless this is given
+    #[arg(
+        long,
+        requires = "kind",
+        help_heading = HEADING,
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX))
+    )]
+    count: Option<u32>,
+}
+
+impl SampleArgs {
+    /// The samples as a text that `publish` reads; `None` if nobody wants some.
+    pub(crate) fn text(&self, now_ms: u64) -> anyhow::Result<Option<String>> {
+        let Some(kind) = self.kind else { return Ok(None) };
+        let lines = documents(kind, &self.members, now_ms)?;
+        let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(lines.join("\n")))
+    }
+
+    /// Prints them if they are only wanted in print; the answer is whether they are.
+    pub(crate) fn print_only(&self, now_ms: u64) -> anyhow::Result<bool> {
+        let Some(kind) = self.kind.filter(|_| self.dry_run) else { return Ok(false) };
+        for document in documents(kind, &self.members, now_ms)? {
+            match stdout_is_terminal() {
+                true => out_json(&serde_json::to_string_pretty(&document)?)?,
+                false => out_json(&serde_json::to_string(&document)?)?,
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A new event in the form of this input, as it would be published; `None` where only other services write one.
+pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
+    let kind = match input {
+        Input::Auto | Input::CloudEvents => Kind::CloudEvents,
+        Input::EventGrid => Kind::EventGrid,
+        Input::Custom | Input::Opaque => Kind::Json,
+        Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => return Ok(None),
+    };
+    let event_type = TYPE.to_owned();
+    let members = MemberArgs { event_type, source: None, subject: None, id: None, count: None };
+    let documents = documents(kind, &members, Machine.now_ms())?;
+    documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
+}
+
+/// One document, which is a line.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Document {
+    CloudEvent(Box<Event>),
+    Batch(Vec<Event>),
+    EventGrid(EventGridEvent),
+    Json(Order),
+}
+
+/// Microsoft Learn, "Azure Event Grid event schema".
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventGridEvent {
+    id: String,
+    topic: String,
+    subject: String,
+    event_type: String,
+    event_time: String,
+    data_version: &'static str,
+    data: Value,
+}
+
+/// A payload as a publisher without any schema may have it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Order {
+    order_id: String,
+    kind: String,
+    shop: String,
+    path: String,
+    created_at: String,
+    total: &'static str,
+}
+
+/// What differs between the events of one call.
+struct Members {
+    number: u32,
+    id: String,
+    subject: String,
+    at: String,
+}
+
+fn documents(kind: Kind, arguments: &MemberArgs, now_ms: u64) -> anyhow::Result<Vec<Document>> {
+    let count = arguments.count.unwrap_or(match kind {
+        Kind::Batch => BATCH_EVENTS,
+        Kind::CloudEvents | Kind::EventGrid | Kind::Json => 1,
+    });
+    let all = (1..=count).map(|number| members(arguments, number, count, now_ms));
+    match kind {
+        Kind::CloudEvents => {
+            let events = all.map(|of| cloud_event(arguments, of).map(Box::new));
+            events.map(|event| event.map(Document::CloudEvent)).collect()
+        }
+        Kind::Batch => {
+            let events = all.map(|of| cloud_event(arguments, of)).collect::<anyhow::Result<_>>()?;
+            Ok(vec![Document::Batch(events)])
+        }
+        Kind::EventGrid => {
+            Ok(all.map(|of| Document::EventGrid(event_grid_event(arguments, of))).collect())
+        }
+        Kind::Json => Ok(all.map(|of| Document::Json(order(arguments, of))).collect()),
+    }
+}
+
+fn members(arguments: &MemberArgs, number: u32, count: u32, now_ms: u64) -> Members {
+    let id = match &arguments.id {
+        Some(id) if count == 1 => id.clone(),
+        Some(id) => format!("{id}-{number}"),
+        None => format!("sample-{now_ms}-{number}"),
+    };
+    let subject = arguments.subject.clone().unwrap_or_else(|| format!("orders/{number}"));
+    Members { number, id, subject, at: moment::rfc3339(now_ms) }
+}
+
+fn cloud_event(arguments: &MemberArgs, of: Members) -> anyhow::Result<Event> {
+    let event = EventBuilderV10::new()
+        .id(of.id)
+        .source(arguments.source.as_deref().unwrap_or(SOURCE))
+        .ty(&arguments.event_type)
+        .subject(of.subject)
+        .time(of.at)
+        .data("application/json", data(of.number))
+        .build();
+    event.map_err(|error| usage_error(error.to_string()))
+}
+
+fn event_grid_event(arguments: &MemberArgs, of: Members) -> EventGridEvent {
+    EventGridEvent {
+        id: of.id,
+        topic: arguments.source.clone().unwrap_or_else(|| EVENT_GRID_TOPIC.to_owned()),
+        subject: of.subject,
+        event_type: arguments.event_type.clone(),
+        event_time: of.at,
+        data_version: "1.0",
+        data: data(of.number),
+    }
+}
+
+fn order(arguments: &MemberArgs, of: Members) -> Order {
+    Order {
+        order_id: of.id,
+        kind: arguments.event_type.clone(),
+        shop: arguments.source.clone().unwrap_or_else(|| SOURCE.to_owned()),
+        path: of.subject,
+        created_at: of.at,
+        total: TOTAL,
+    }
+}
+
+fn data(number: u32) -> Value {
+    json!({ "orderId": number, "total": TOTAL, "currency": "EUR" })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use delivery::event::envelope::decode;
+    use delivery::event::{Element, Input, Shape};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        samples: SampleArgs,
+    }
+
+    fn printed(words: &[&str]) -> Vec<Value> {
+        let line = Line::parse_from([&["publish", "--sample"], words].concat());
+        let text = line.samples.text(1_795_158_180_123).expect("events").expect("samples");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn each_kind_is_an_event_of_its_schema() {
+        for (kind, input, shape, count) in [
+            ("cloudevents", Input::CloudEvents, Shape::CloudEvent, 1),
+            ("eventgrid", Input::EventGrid, Shape::EventGrid, 1),
+            ("json", Input::Custom, Shape::Custom, 1),
+            ("batch", Input::CloudEvents, Shape::CloudEvent, 3),
+        ] {
+            for input in [input, Input::Auto] {
+                let documents = printed(&[kind]);
+                assert_eq!(documents.len(), 1, "{kind}");
+                let elements = decode(&documents[0].to_string().into(), input);
+                assert_eq!(elements.len(), count, "{kind}");
+                for element in elements {
+                    let Element::Event(event) = element else { panic!("{kind}: {element:?}") };
+                    assert_eq!(event.shape(), shape, "{kind}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_set_the_members_of_every_event() {
+        let options = ["--type", "a.b", "--source", "/s", "--subject", "x", "--id", "7"];
+        let [event] = &printed(&[&["cloudevents"], &options[..]].concat())[..] else { panic!() };
+        for (member, value) in [("type", "a.b"), ("source", "/s"), ("subject", "x"), ("id", "7")] {
+            assert_eq!(event[member], value, "{member}");
+        }
+        assert_eq!(event["time"], "2026-11-20T07:03:00.123Z");
+        let [event] = &printed(&[&["eventgrid"], &options[..]].concat())[..] else { panic!() };
+        for (member, value) in
+            [("eventType", "a.b"), ("topic", "/s"), ("subject", "x"), ("id", "7")]
+        {
+            assert_eq!(event[member], value, "{member}");
+        }
+        let two = printed(&["json", "--id", "7", "--count", "2"]);
+        assert_eq!((&two[0]["orderId"], &two[1]["orderId"]), (&"7-1".into(), &"7-2".into()));
+        let batch = printed(&["batch", "--count", "2"]);
+        assert_eq!(batch[0].as_array().expect("an array").len(), 2);
+        assert_ne!(batch[0][0]["id"], batch[0][1]["id"]);
+    }
+
+    #[test]
+    fn no_option_is_empty_and_no_count_zero() {
+        let empty = ["--type", "--source", "--subject", "--id"].map(|name| [name, ""]);
+        for option in [["--count", "0"]].into_iter().chain(empty) {
+            let [name, value] = option;
+            assert!(
+                Line::try_parse_from(["publish", "--sample", "batch", name, value]).is_err(),
+                "{name}"
+            );
+        }
+    }
+}

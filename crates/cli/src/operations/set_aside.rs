@@ -1,0 +1,88 @@
+//! At the end of a pause: the number of dead letters that it left, and the command that replays them.
+//!
+//! Separate because a pause ends in several commands, and `doctor` looks for what was left behind.
+
+use deadletters::ListedTotal;
+use deadletters::filter::Filter;
+use delivery::delivery::reason::Reason;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+
+use crate::operations::container;
+use crate::operations::shell;
+use crate::operations::stack::Stack;
+use crate::terminal::advice::chain;
+use crate::terminal::output::note;
+use crate::terminal::text;
+
+/// The time after which no function makes dead letters for a pause that has ended, with some room: they know of a change
+/// within half a minute, and a message that they had received before may be theirs for ten minutes.
+pub(crate) const QUIET_AFTER: &str = "PT12M";
+
+/// Prints the command for each subscription whose pause ends.
+pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after: &Catalogue) {
+    let goes_on =
+        |name: &SubscriptionName| after.subscription(name).is_some_and(|after| !after.paused);
+    let paused = before.subscriptions().filter(|of| of.paused).map(|of| &of.name);
+    tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
+}
+
+/// Prints the command that replays what was set aside, for each of these subscriptions. Dead letters are counted by their keys, so others of the
+/// subscription are among them.
+pub(crate) async fn tell(
+    stack: Option<&str>,
+    names: impl IntoIterator<Item = &SubscriptionName>,
+    reason: Reason,
+) {
+    for name in names {
+        let count = match stack {
+            Some(stack) => count(stack, name).await,
+            None => Ok(None),
+        };
+        let count = match count {
+            Ok(Some(ListedTotal { count: 0, is_all: true })) => continue,
+            Ok(Some(ListedTotal { count, is_all })) => {
+                let than = if is_all { "at most" } else { "more than" };
+                format!("{than} {}", text::dead_letters(count))
+            }
+            Ok(None) => "dead letters".to_owned(),
+            Err(error) => format!("dead letters (not counted: {})", chain(&error)),
+        };
+        note(format_args!("{name} has {count} from the pause; this replays them:"));
+        note(format_args!("  {}", command(stack, name, reason)));
+    }
+}
+
+/// The command that replays until nothing more comes.
+pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
+    let (name, reason) = (name.to_string(), reason.to_string());
+    let mut words = vec!["lastmile", "deadletters", "replay"];
+    words.extend(stack.into_iter().flat_map(|stack| ["--stack", stack]));
+    words.extend(["--subscription", &name, "--reason", &reason, "--until-quiet", QUIET_AFTER]);
+    shell::command(&words)
+}
+
+/// The dead letters of a subscription in the container of the stack, by their keys.
+async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
+    let letters = container::of_stack(&Stack::describe(stack).await?).await?;
+    let filter = Filter {
+        namespace: Some(name.topic.namespace.clone()),
+        topic: Some(name.topic.topic.clone()),
+        subscription: Some(name.name.clone()),
+        ..Filter::default()
+    };
+    letters.listed_total(&filter).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_single_words_of_the_command() {
+        let name: SubscriptionName = "a b/it's/$(id); `x`".parse().unwrap();
+        let replay = "lastmile deadletters replay --stack 's; t' --subscription \
+                      'a b/it'\\''s/$(id); `x`' --reason Paused --until-quiet PT12M";
+        assert_eq!(command(Some("s; t"), &name, Reason::Paused), replay);
+    }
+}

@@ -1,0 +1,242 @@
+//! A deployed CloudFormation stack, as far as the command line needs it: parameters and outputs.
+//!
+//! Separate because `apply`, `check`, `rollback` and `try` all start from the name of a stack.
+//! Promises: a missing parameter or output is an error that names it.
+//!
+//! Does not retry: a person is waiting and can run the command again.
+
+#[cfg(feature = "aws")]
+mod description;
+
+use std::collections::BTreeMap;
+
+use adapters::live_topics::Location;
+use anyhow::Context as _;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sqs::types::QueueAttributeName;
+use delivery::address::PrivateDestinations;
+use delivery::time::duration::SECOND_MS;
+use futures::future::OptionFuture;
+use local::http_client::http_client;
+use url::Url;
+
+use crate::operations::queues::{self, QUEUES, Share};
+use crate::terminal::advice::aws_error;
+
+/// The prefix of the subscriptions in the config bucket, as the template has it.
+const SUBSCRIPTIONS: &str = "subscriptions/";
+
+/// The concurrent invocations that a provisioned event poller makes at most.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
+pub(crate) const POLLER_INVOCATIONS: u32 = 10;
+
+/// A deployed stack.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stack {
+    /// Its name.
+    pub(crate) name: String,
+    arn: String,
+    parameters: BTreeMap<String, String>,
+    outputs: BTreeMap<String, String>,
+}
+
+/// The AWS configuration of the environment.
+pub(crate) async fn aws() -> SdkConfig {
+    aws_config::defaults(BehaviorVersion::latest()).http_client(http_client()).load().await
+}
+
+impl Stack {
+    /// Fails: this build has no client for CloudFormation.
+    #[cfg(not(feature = "aws"))]
+    pub(crate) async fn describe(_name: &str) -> anyhow::Result<Self> {
+        Err(built_without_aws())
+    }
+
+    /// The same where a name is given.
+    pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
+        OptionFuture::from(name.map(Self::describe)).await.transpose()
+    }
+
+    /// The value of a parameter; empty if it has none of this name.
+    pub(crate) fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+
+    /// Where its functions read the subscriptions.
+    pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
+        let name = self.output("ConfigBucketName")?.to_owned();
+        Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
+    }
+
+    /// About how many messages the queue with this output holds, of all subscriptions: SQS counts
+    /// messages, it cannot filter them.
+    pub(crate) async fn messages_in(&self, output: &str) -> anyhow::Result<u64> {
+        let url = self.output(output)?;
+        let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
+        let counts = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+        ];
+        let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
+        let answer = answer.map_err(|error| aws_error(&error));
+        let answer =
+            answer.with_context(|| format!("the messages of the queue {url} cannot be counted"))?;
+        let counted = answer.attributes.unwrap_or_default();
+        Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
+    }
+
+    /// The values of a parameter that is a list; none if it has none of this name.
+    pub(crate) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.parameter(name).split(',').map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// The ARNs, with wildcards, that its functions may write dead letters to besides its own bucket
+    /// and queues.
+    pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
+        self.list("ExtraSinkArns")
+    }
+
+    /// The bucket of its default container.
+    pub(crate) fn dead_letter_bucket(&self) -> Option<&str> {
+        self.outputs.get("DeadLetterBucketName").map(String::as_str)
+    }
+
+    /// Its default container, as an address.
+    ///
+    /// # Errors
+    /// When the stack has no bucket of dead letters.
+    pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
+        Ok(format!("s3://{}", self.output("DeadLetterBucketName")?))
+    }
+
+    /// The beginning of the ARNs of a service's resources in its account and region, without a colon at its end.
+    pub(crate) fn arn_of(&self, service: &str) -> Option<String> {
+        let account = self.arn.split(':').nth(4)?;
+        Some(format!("arn:{}:{service}:{}:{account}", self.partition(), self.region()?))
+    }
+
+    /// The key of its own that encrypts its queues and buckets.
+    pub(crate) fn key_arn(&self) -> Option<&str> {
+        Some(self.parameter("KmsKeyArn")).filter(|arn| !arn.is_empty())
+    }
+
+    /// The output of this name.
+    ///
+    /// # Errors
+    /// When the stack has none; names it.
+    pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
+        let output = self.outputs.get(name).map(String::as_str);
+        output.with_context(|| format!("the stack {} has no {name}", self.name))
+    }
+
+    /// The URLs of its own queues.
+    pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
+        QUEUES.iter().filter_map(|queue| self.outputs.get(&queue.output())).map(String::as_str)
+    }
+
+    /// True for one of its own queues.
+    pub(crate) fn owns(&self, queue: &Url) -> bool {
+        self.own_queues().any(|own| own == queue.as_str())
+    }
+
+    /// Its region, from its ARN.
+    pub(crate) fn region(&self) -> Option<&str> {
+        self.arn.split(':').nth(3).filter(|region| !region.is_empty())
+    }
+
+    /// Its AWS partition, from its ARN.
+    pub(crate) fn partition(&self) -> &str {
+        self.arn.split(':').nth(1).unwrap_or("aws")
+    }
+
+    /// The private or plain-HTTP destinations that its functions may send to.
+    pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
+        let allowed = self.parameter("AllowPrivateDestinations");
+        let problem = || format!("the stack {} has an invalid AllowPrivateDestinations", self.name);
+        PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
+    }
+
+    /// The concurrent invocations that its mappings may ask for; `None` where the stack has no such parameter.
+    pub(crate) fn concurrency(&self) -> Option<u32> {
+        let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
+        let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
+            (Share::Events, Some(most)) => most.saturating_mul(POLLER_INVOCATIONS),
+            (share, _) => shares.of(share),
+        };
+        Some(queues::mappings().map(of).sum())
+    }
+
+    /// The most event pollers of the events queue, if it has them.
+    fn pollers(&self) -> Option<u32> {
+        self.parameter("EventsPollers").split_once('-')?.1.parse().ok()
+    }
+
+    /// Whether it has a role that signs requests to destinations.
+    pub(crate) fn signs_requests(&self) -> bool {
+        !self.parameter("InvokeRoleArn").is_empty()
+    }
+
+    /// For whom its functions may have tokens in which AWS says who is calling.
+    pub(crate) fn identity_audiences(&self) -> impl Iterator<Item = &str> {
+        self.list("IdentityAudiences")
+    }
+
+    /// The timeout of the dispatch function.
+    pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
+        let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();
+        let seconds =
+            seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
+        Ok(seconds.saturating_mul(SECOND_MS))
+    }
+}
+
+/// The error of everything that needs the feature `aws`, in a build without it.
+#[cfg(not(feature = "aws"))]
+pub(crate) fn built_without_aws() -> anyhow::Error {
+    anyhow::anyhow!(
+        "this build of lastmile cannot look at a deployed stack. In its source folder, install the complete one: \
+         cargo install --locked --path crates/cli --features aws"
+    )
+}
+
+#[cfg(test)]
+impl Stack {
+    /// One with these parameters and outputs.
+    pub(crate) fn sample(parameters: &[(&str, &str)], outputs: &[(&str, &str)]) -> Self {
+        let owned = |all: &[(&str, &str)]| {
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let arn = "arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1".to_owned();
+        let (parameters, outputs) = (owned(parameters), owned(outputs));
+        Self { name: "live".to_owned(), arn, parameters, outputs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mappings_may_ask_for_the_concurrency_of_the_stack_and_ten_invocations_of_each_poller() {
+        let of = |concurrency, pollers| {
+            let parameters = [("Concurrency", concurrency), ("EventsPollers", pollers)];
+            Stack::sample(&parameters, &[]).concurrency()
+        };
+        assert_eq!((of("10", ""), of("100", "")), (Some(10), Some(100)));
+        assert_eq!(of("100", "2-30"), Some(50 + 300));
+        assert_eq!((of("", ""), of("11", "")), (None, None));
+    }
+
+    #[test]
+    fn a_missing_output_is_an_error_that_names_it_and_a_missing_parameter_has_its_default() {
+        let missing = Stack::default().subscriptions().unwrap_err().to_string();
+        assert!(missing.contains("ConfigBucketName"), "{missing}");
+        let stack = Stack::default();
+        assert_eq!(
+            (stack.partition(), stack.extra_sinks().count(), stack.dead_letter_bucket()),
+            ("aws", 0, None)
+        );
+        assert_eq!(stack.private_destinations().unwrap(), PrivateDestinations::default());
+    }
+}

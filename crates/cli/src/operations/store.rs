@@ -1,0 +1,55 @@
+//! Where a deployment reads its subscriptions, as commands name it.
+
+use adapters::live_topics::Location;
+use adapters::storage::StoredObject;
+use aws_sdk_s3::Client;
+
+use crate::operations::stack::{self, Stack};
+use crate::terminal::usage::usage_error;
+
+/// Where the subscriptions of a deployment are.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Target {
+    /// Where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
+    #[arg(long, value_name = "URI")]
+    to: Option<String>,
+    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stack: Option<String>,
+}
+
+impl Target {
+    /// The address of what is there.
+    pub(crate) async fn location(&self) -> anyhow::Result<Location> {
+        let stack = Stack::optional(self.stack.as_deref()).await?;
+        location(self.to.as_deref(), stack.as_ref())
+    }
+}
+
+/// Where the subscriptions are, by `--to` or the stack.
+///
+/// # Errors
+/// A usage error for what is no address.
+pub(crate) fn location(to: Option<&str>, stack: Option<&Stack>) -> anyhow::Result<Location> {
+    match (to, stack) {
+        (Some(uri), _) => Location::parse(uri).map_err(usage_error),
+        (None, Some(stack)) => stack.subscriptions(),
+        (None, None) => Err(usage_error("--to or --stack is required")),
+    }
+}
+
+/// The file, object or folder at this address.
+pub(crate) async fn object(location: &Location) -> StoredObject {
+    // A file needs no client, and looking for credentials may take seconds.
+    match location {
+        Location::Folder(path) => StoredObject::file(path),
+        Location::Bucket { name, prefix } => StoredObject::in_bucket(client().await, name, prefix),
+    }
+}
+
+/// An S3 client as the environment describes it.
+pub(crate) async fn client() -> Client {
+    let aws = stack::aws().await;
+    adapters::aws_ports::s3_client(&aws)
+}

@@ -1,0 +1,132 @@
+//! Asks IAM, by simulation, about the permissions of the role that makes requests to AWS targets.
+//!
+//! Separate because `check --stack` and `doctor` both report it. A policy of the target itself may allow what no policy of the
+//! role does, and is not simulated. So only an explicit denial is an error.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use aws_sdk_iam::Client;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::operations::simulated_policy::{AT_ONCE, refused};
+use crate::operations::stack::Stack;
+use crate::operations::writable::Problem;
+
+/// The most targets that are asked about: IAM allows few calls a second.
+const TARGETS_MAX: usize = 200;
+
+/// The permission and the ARN of each target, with a subscription that needs it.
+type Needs<'c> = BTreeMap<(&'static str, Cow<'c, str>), &'c SubscriptionName>;
+
+/// The answers of IAM.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Simulated {
+    /// The targets that were asked about.
+    pub(crate) asked: usize,
+    /// The targets beyond the most that are asked about.
+    pub(crate) left: usize,
+    /// The targets that the role may not use.
+    pub(crate) refused: Vec<(SubscriptionName, Problem)>,
+}
+
+/// Asks IAM about each target of these subscriptions; nothing if the stack has no role.
+///
+/// # Errors
+/// When IAM does not answer.
+pub(crate) async fn simulated(
+    client: &Client,
+    stack: &Stack,
+    catalogue: &Catalogue,
+) -> anyhow::Result<Simulated> {
+    let role = stack.parameter("InvokeRoleArn");
+    let needs = needs(catalogue);
+    if role.is_empty() || needs.is_empty() {
+        return Ok(Simulated::default());
+    }
+    let left = needs.len().saturating_sub(TARGETS_MAX);
+    let asked = needs.len() - left;
+    let ask =
+        stream::iter(needs.into_iter().take(TARGETS_MAX)).map(|((action, arn), name)| async move {
+            let answer = refused(client, role, &[action], &arn).await?;
+            let problem =
+                answer.into_iter().next().map(|of| problem(name, action, &arn, of.is_denied));
+            anyhow::Ok(problem.map(|problem| (name.clone(), problem)))
+        });
+    let answers: Vec<_> = ask.buffered(AT_ONCE).try_collect().await?;
+    Ok(Simulated { asked, left, refused: answers.into_iter().flatten().collect() })
+}
+
+fn needs(catalogue: &Catalogue) -> Needs<'_> {
+    let with_target = catalogue.subscriptions().filter_map(|of| {
+        let target = of.destination.aws.as_deref()?;
+        Some(((target.iam_action(), target.resource()), &of.name))
+    });
+    // The first subscription of each target is the one that is named.
+    with_target.fold(Needs::new(), |mut needs, (need, name)| {
+        needs.entry(need).or_insert(name);
+        needs
+    })
+}
+
+fn problem(name: &SubscriptionName, action: &str, arn: &str, is_denied: bool) -> Problem {
+    let message = |why| format!("{name} needs {action} on {arn}, and {why}");
+    if is_denied {
+        let help = "remove what denies it: a policy of the role, its boundary or the organization";
+        return Problem::refused(
+            message("a policy denies it to the role InvokeRoleArn"),
+            help.to_owned(),
+        );
+    }
+    let help = "allow it there, unless a policy of the target itself does";
+    Problem {
+        help: Some(help.to_owned()),
+        ..Problem::warning(message("no policy of the role InvokeRoleArn allows it"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dialects::{Severity, Source};
+
+    use super::*;
+
+    #[test]
+    fn each_target_is_asked_about_once_with_the_permission_of_its_service() {
+        let one = |name: &str, aws: &str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
+                 spec: {{destination: {aws}}}\n"
+            )
+        };
+        let queue = "{aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:q', action: SendMessage}}";
+        let function =
+            "{aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:f', action: Invoke}}";
+        let text = [
+            one("a", queue),
+            one("b", queue),
+            one("c", function),
+            one("d", "{url: 'https://d.example.com/'}"),
+        ];
+        let reading = dialects::read(&[Source { name: "f", text: &text.join("---\n") }]);
+        let needs = needs(&reading.catalogue);
+        let found: Vec<_> = needs
+            .iter()
+            .map(|((action, arn), name)| (*action, arn.as_ref(), name.name.as_str()))
+            .collect();
+        let expected = [
+            ("lambda:InvokeFunction", "arn:aws:lambda:eu-west-1:123456789012:function:f", "c"),
+            ("sqs:SendMessage", "arn:aws:sqs:eu-west-1:123456789012:q", "a"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_what_a_policy_denies_is_an_error() {
+        let name = "n/t/s".parse().unwrap();
+        let of = |is_denied| problem(&name, "sns:Publish", "arn:aws:sns:a:1:t", is_denied);
+        assert_eq!((of(true).severity, of(false).severity), (Severity::Error, Severity::Warning));
+    }
+}

@@ -1,0 +1,237 @@
+//! The objects of a deployment beside its topics, and what the files of an owner change in them.
+//!
+//! Separate from the plan because these objects are read before the files, which may refer to them. Each part of them has
+//! an owner, as each entry of a topic has.
+
+use std::collections::BTreeMap;
+
+use adapters::live_topics::{DESTINATIONS, PUBLISHERS, SETTINGS};
+use anyhow::bail;
+use delivery::subscription::catalogue::Settings;
+use delivery::subscription::name::{TopicName, segment};
+use delivery::topic_object::{
+    self, DeploymentObjects, DestinationsObject, PublishersObject, SettingsObject,
+};
+use dialects::Deployment;
+
+use super::Topics;
+use crate::operations::shell::typed;
+use crate::terminal::advice::chain;
+use crate::terminal::output::note;
+use crate::terminal::text;
+
+/// The objects of a deployment beside its topics.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Beside {
+    pub(super) settings: SettingsObject,
+    pub(super) publishers: PublishersObject,
+    /// The mapped addresses of each owner.
+    pub(super) destinations: BTreeMap<String, DestinationsObject>,
+}
+
+impl Topics {
+    /// Reads the objects beside the topics.
+    ///
+    /// # Errors
+    /// If an object cannot be read.
+    pub(crate) async fn beside(&self) -> anyhow::Result<Beside> {
+        let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
+        let (publishers, _) = self.deployment::<PublishersObject>(PUBLISHERS).await?;
+        let destinations = self.destinations().await?;
+        let (settings, publishers) = (settings.unwrap_or_default(), publishers.unwrap_or_default());
+        Ok(Beside { settings, publishers, destinations })
+    }
+
+    /// Reads the mapped addresses of all owners.
+    pub(super) async fn destinations(
+        &self,
+    ) -> anyhow::Result<BTreeMap<String, DestinationsObject>> {
+        let mut destinations = BTreeMap::new();
+        for owner in self.objects.owners_of_destinations().await? {
+            match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
+                Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
+                // An error in one owner's object keeps nobody else from applying.
+                Err(error) => {
+                    note(format_args!("{} is left out: {}", text::line(&owner), chain(&error)));
+                }
+            }
+        }
+        Ok(destinations)
+    }
+}
+
+/// The object of an owner's mapped addresses.
+pub(crate) fn destinations_of(owner: &str) -> String {
+    format!("{DESTINATIONS}{}.json", segment(owner))
+}
+
+impl Beside {
+    /// The addresses that one owner mapped, or all.
+    pub(crate) fn addresses(&self, owner: Option<&str>) -> DestinationsObject {
+        let mut all = DestinationsObject::default();
+        let wanted =
+            self.destinations.iter().filter(|(of, _)| owner.is_none_or(|name| *of == name));
+        wanted.for_each(|(_, of)| all.destinations.extend(of.destinations.clone()));
+        all
+    }
+
+    /// The settings by which the files of this owner are read. With `prune`, its own earlier ones do not count: they stay
+    /// only if the files have them.
+    ///
+    /// # Errors
+    /// If the settings cannot be used.
+    pub(crate) fn for_files(&self, owner: &str, prune: bool) -> anyhow::Result<Deployment> {
+        let is_counted = |of: &String| !(prune && of == owner);
+        let destinations = self.destinations.iter().filter(|(of, _)| is_counted(of));
+        let destinations = destinations.flat_map(|(_, of)| of.destinations.clone()).collect();
+        let mut settings = self.settings.clone();
+        settings.secret_policies.retain(|of, _| is_counted(of));
+        let secrets = topic_object::settings(&settings, &PublishersObject::default());
+        let secrets = secrets.map_err(anyhow::Error::msg)?.secrets;
+        Ok(Deployment { destinations, secrets })
+    }
+
+    /// The settings.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
+        topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
+    }
+
+    /// The settings, or as much of them as can be used: an owner can repair the rest.
+    pub(super) fn usable_settings(&self) -> Settings {
+        let all = topic_object::settings(&self.settings, &self.publishers);
+        let without_publishers =
+            || topic_object::settings(&self.settings, &PublishersObject::default());
+        all.or_else(|_| without_publishers()).unwrap_or_default()
+    }
+}
+
+impl Beside {
+    /// Applies the files of an owner.
+    pub(super) fn apply(
+        &mut self,
+        wanted: &DeploymentObjects,
+        destinations: &BTreeMap<String, String>,
+        owner: &str,
+        prune: bool,
+    ) -> anyhow::Result<()> {
+        apply_settings(&mut self.settings, &wanted.settings, owner, prune)?;
+        apply_publishers(&mut self.publishers, wanted, owner, prune)?;
+        let own = own_destinations(&self.destinations, destinations, owner)?;
+        let object = self.destinations.entry(owner.to_owned()).or_default();
+        apply_destinations(object, &own, prune);
+        Ok(())
+    }
+
+    /// The owners that mapped addresses, with these.
+    pub(super) fn mapped(&self) -> BTreeMap<&String, &DestinationsObject> {
+        self.destinations.iter().filter(|(_, of)| !of.destinations.is_empty()).collect()
+    }
+}
+
+/// The addresses of files that are their owner's: without those that others mapped as well.
+///
+/// # Errors
+/// If somebody else mapped a reference to another address.
+pub(super) fn own_destinations(
+    mapped: &BTreeMap<String, DestinationsObject>,
+    wanted: &BTreeMap<String, String>,
+    owner: &str,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut own = wanted.clone();
+    for (of, object) in mapped.iter().filter(|(of, _)| *of != owner) {
+        for (reference, address) in &object.destinations {
+            let Some(mapped) = own.remove(reference) else { continue };
+            if mapped != *address {
+                bail!(
+                    "{} is mapped by {of:?}, and elsewhere by these files: change it with --owner {}, or remove it \
+                     from the files",
+                    text::line(reference),
+                    typed(of)
+                );
+            }
+        }
+    }
+    Ok(own)
+}
+
+/// Checks that the owner's addresses are those of the plan, or already the new ones.
+pub(super) fn check_planned(
+    current: &BTreeMap<String, String>,
+    planned: &BTreeMap<String, String>,
+    own: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
+    for (reference, address) in own {
+        let now = current.get(reference);
+        if now != planned.get(reference) && now != Some(address) {
+            let reference = text::line(reference);
+            bail!(
+                "nothing is changed: {reference} was mapped elsewhere meanwhile; run the command again"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Applies an owner's mapped addresses.
+pub(super) fn apply_destinations(
+    object: &mut DestinationsObject,
+    own: &BTreeMap<String, String>,
+    prune: bool,
+) {
+    if prune {
+        object.destinations.clear();
+    }
+    object.destinations.extend(own.clone());
+}
+
+/// Applies an owner's policies.
+pub(super) fn apply_settings(
+    object: &mut SettingsObject,
+    wanted: &SettingsObject,
+    owner: &str,
+    prune: bool,
+) -> anyhow::Result<()> {
+    if prune {
+        object.secret_policies.remove(owner);
+        object.notifications = object.notifications.take().filter(|of| of.owner != owner);
+    }
+    object.secret_policies.extend(wanted.secret_policies.clone());
+    if let Some(wanted) = &wanted.notifications {
+        match object.notifications.as_ref().filter(|of| of.owner != owner) {
+            Some(of) if of.spec != wanted.spec => bail!(
+                "Notifications belongs to {:?}: change it with --owner {}, or remove it from the files",
+                of.owner,
+                typed(&of.owner)
+            ),
+            Some(_) => {}
+            None => object.notifications = Some(wanted.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// Applies an owner's publishers.
+pub(super) fn apply_publishers(
+    object: &mut PublishersObject,
+    wanted: &DeploymentObjects,
+    owner: &str,
+    prune: bool,
+) -> anyhow::Result<()> {
+    // The topics in the files take the place of the owner's earlier ones.
+    let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
+    object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
+    for (topic, entry) in &wanted.publishers.topics {
+        if let Some(of) = object.topics.get(topic).filter(|of| of.from != entry.from) {
+            bail!(
+                "the publishers of {topic} belong to {:?}: change them with --owner {}",
+                of.owner,
+                typed(&of.owner)
+            );
+        }
+        object.topics.entry(topic.clone()).or_insert_with(|| entry.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! Changes of a topic's object: pure functions from the object before to the object after.
+//!
+//! Separate from writing, because a change is made again in a newer object if somebody else was faster. Each entry has an
+//! owner, and an owner changes only what is its own.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use delivery::topic_object::{TopicObject, owner_of, plain_topic_entry};
+use thiserror::Error;
+
+use super::Addresses;
+use crate::operations::shell::typed;
+
+/// The object of a topic with texts of its own.
+pub(crate) type Object = TopicObject<'static>;
+
+/// Somebody else's entry would be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{} belongs to {owner:?}: change it with --owner {}, or remove it from the files",
+    entry.as_deref().map_or("the topic itself".to_owned(), |name| format!("the subscription {name}")),
+    typed(owner)
+)]
+pub(crate) struct Foreign {
+    /// The name of a subscription; `None` for the settings of the topic.
+    entry: Option<String>,
+    owner: String,
+}
+
+/// A change of a topic by an owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Its entries become these.
+    Apply {
+        /// The topic's settings, if they are not the defaults, and the subscriptions.
+        wanted: Object,
+        /// The owner's other entries are removed.
+        prune: bool,
+        /// The addresses of the owner's references, for the entries of all owners.
+        addresses: Arc<Addresses>,
+    },
+    /// Its entries become what they were in an earlier object; `None` if there was none.
+    Restore(Option<Object>),
+    /// All entries become what they were, whoever owns them.
+    Replace {
+        earlier: Option<Object>,
+        /// The ETag of the object that people were shown: no other one is replaced, since all of it would be lost.
+        shown: Option<String>,
+    },
+    /// A subscription is removed. After the last one, the topic stays, as an entry of the owner.
+    Remove(String),
+}
+
+impl Change {
+    /// The object after the change; `None` if nothing is left of the topic.
+    ///
+    /// # Errors
+    /// [`Foreign`] if an entry of somebody else would be changed.
+    pub(crate) fn made_in(
+        &self,
+        current: Option<&Object>,
+        owner: &str,
+    ) -> Result<Option<Object>, Foreign> {
+        let mut after = current.cloned().unwrap_or_default();
+        match self {
+            Self::Apply { wanted, prune, addresses } => {
+                if *prune {
+                    after.keep(|entry| !is_of(entry, owner));
+                }
+                after.put(wanted, owner)?;
+                addresses.put_into(&mut after);
+            }
+            Self::Restore(earlier) => {
+                after.keep(|entry| !is_of(entry, owner));
+                let mut own = earlier.clone().unwrap_or_default();
+                own.keep(|entry| is_of(entry, owner));
+                after.put(&own, owner)?;
+            }
+            Self::Replace { earlier, .. } => after = earlier.clone().unwrap_or_default(),
+            Self::Remove(name) => {
+                check_owner(after.subscriptions.get(name), owner, Some(name))?;
+                let removed = after.subscriptions.remove(name);
+                // Without an object, published events would become dead letters.
+                if removed.is_some() && after.is_empty() {
+                    after.topic = Some(plain_topic_entry(owner).into());
+                }
+            }
+        }
+        // A topic without entries, as other programs may write it, is removed by nobody who changes nothing.
+        if current == Some(&after) {
+            return Ok(Some(after));
+        }
+        Ok((!after.is_empty()).then_some(after))
+    }
+}
+
+/// Changes of an object, entry by entry.
+trait Entries {
+    /// Removes the entries that are not to be kept.
+    fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
+
+    /// Checks whether nothing is left.
+    fn is_empty(&self) -> bool;
+
+    /// Puts these entries in place of those of the same names, unless somebody else owns one.
+    fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
+}
+
+impl Entries for Object {
+    fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.subscriptions.retain(|_, entry| is_kept(entry));
+        self.topic = self.topic.take().filter(|entry| is_kept(entry));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.topic.is_none() && self.subscriptions.is_empty()
+    }
+
+    fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign> {
+        if let Some(topic) = &entries.topic {
+            check_owner(self.topic.as_ref(), owner, None)?;
+            self.topic = Some(topic.clone());
+        }
+        for (name, entry) in &entries.subscriptions {
+            check_owner(self.subscriptions.get(name), owner, Some(name))?;
+            self.subscriptions.insert(name.clone(), entry.clone());
+        }
+        Ok(())
+    }
+}
+
+fn check_owner(
+    current: Option<&Cow<'static, str>>,
+    owner: &str,
+    entry: Option<&str>,
+) -> Result<(), Foreign> {
+    // One that names no owner belongs to whoever changes it.
+    let of = current.and_then(|entry| owner_of(entry));
+    match of.filter(|of| of != owner) {
+        Some(of) => Err(Foreign { entry: entry.map(str::to_owned), owner: of }),
+        None => Ok(()),
+    }
+}
+
+/// Checks whether this owner applied an entry.
+pub(crate) fn is_of(entry: &str, owner: &str) -> bool {
+    owner_of(entry).as_deref() == Some(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object of subscriptions with these names, owners and values.
+    fn object(entries: &[(&str, &str, u32)]) -> Object {
+        let entry = |(name, owner, value): &(&str, &str, u32)| {
+            ((*name).to_owned(), Cow::Owned(format!(r#"{{"owner":"{owner}","value":{value}}}"#)))
+        };
+        TopicObject { topic: None, subscriptions: entries.iter().map(entry).collect() }
+    }
+
+    /// An application without references.
+    fn apply(wanted: &Object, prune: bool) -> Change {
+        Change::Apply { wanted: wanted.clone(), prune, addresses: Arc::default() }
+    }
+
+    #[test]
+    fn one_owners_entries_change_and_those_of_others_stay() {
+        let current = object(&[("a", "one", 1), ("b", "one", 1), ("x", "two", 1)]);
+        let wanted = object(&[("a", "one", 2), ("c", "one", 1)]);
+        let apply = |prune| apply(&wanted, prune);
+        let all = object(&[("a", "one", 2), ("b", "one", 1), ("c", "one", 1), ("x", "two", 1)]);
+        assert_eq!(apply(false).made_in(Some(&current), "one"), Ok(Some(all)));
+        let pruned = object(&[("a", "one", 2), ("c", "one", 1), ("x", "two", 1)]);
+        assert_eq!(apply(true).made_in(Some(&current), "one"), Ok(Some(pruned.clone())));
+        let back = Change::Restore(Some(current.clone()));
+        assert_eq!(back.made_in(Some(&pruned), "one"), Ok(Some(current)));
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_is_named() {
+        let current = object(&[("a", "two", 1)]);
+        let foreign = Foreign { entry: Some("a".to_owned()), owner: "two".to_owned() };
+        for change in [
+            apply(&object(&[("a", "one", 2)]), true),
+            Change::Restore(Some(object(&[("a", "one", 2)]))),
+            Change::Remove("a".to_owned()),
+        ] {
+            assert_eq!(change.made_in(Some(&current), "one"), Err(foreign.clone()));
+        }
+        assert!(foreign.to_string().contains(r#"the subscription a belongs to "two""#));
+    }
+
+    #[test]
+    fn an_entry_without_an_owner_is_changed_by_anybody_and_pruned_by_nobody() {
+        let nobodys = Cow::Borrowed(r#"{"value":1}"#);
+        let current =
+            TopicObject { topic: None, subscriptions: [("a".to_owned(), nobodys)].into() };
+        let prune = apply(&Object::default(), true);
+        assert_eq!(prune.made_in(Some(&current), "one"), Ok(Some(current.clone())));
+        let wanted = object(&[("a", "one", 2)]);
+        assert_eq!(apply(&wanted, false).made_in(Some(&current), "one"), Ok(Some(wanted)));
+    }
+
+    #[test]
+    fn a_topic_of_which_nothing_is_left_is_none() {
+        let current = object(&[("a", "one", 1)]);
+        for change in [apply(&Object::default(), true), Change::Restore(None)] {
+            assert_eq!(change.made_in(Some(&current), "one"), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_topic_stays_when_its_last_subscription_is_removed() {
+        let removal = Change::Remove("a".to_owned());
+        let left = removal.made_in(Some(&object(&[("a", "one", 1)])), "one");
+        let topic = Some(Cow::Borrowed(r#"{"owner":"one","spec":{}}"#));
+        let expected = TopicObject { topic, ..Object::default() };
+        assert_eq!(left, Ok(Some(expected.clone())));
+        // Its owner can remove it as any other.
+        let prune = apply(&Object::default(), true);
+        assert_eq!(prune.made_in(Some(&expected), "one"), Ok(None));
+        let others = object(&[("a", "one", 1), ("b", "two", 1)]);
+        let left = removal.made_in(Some(&others), "one");
+        assert_eq!(left, Ok(Some(object(&[("b", "two", 1)]))));
+        assert_eq!(removal.made_in(None, "one"), Ok(None));
+    }
+}

@@ -1,0 +1,201 @@
+//! The subscriptions of a deployment, for commands that look at them.
+//!
+//! Promises: only the topics that are wanted are read; what cannot be read or used is a finding, and the rest is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adapters::live_topics::{Location, PUBLISHERS, SETTINGS};
+use adapters::storage::Fetched;
+use anyhow::{Context as _, bail};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::{Catalogue, Settings, TopicSubscriptions};
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::secret_policy::SecretPolicy;
+use delivery::topic_object::{self, Content, PublishersObject, SettingsObject, owner_of};
+use dialects::{Finding, Reading, Severity};
+use futures::{StreamExt as _, stream};
+
+use super::Topics;
+use crate::terminal::advice::chain;
+use crate::terminal::progress;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+
+/// The number of topics that are read at once.
+const TOPICS_AT_ONCE: usize = 16;
+
+/// The subscriptions that a command looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All of them.
+    All,
+    /// Only these topics.
+    Topics(BTreeSet<TopicName>),
+}
+
+impl Wanted {
+    /// The topics of these subscriptions.
+    pub(crate) fn topics_of<'a>(names: impl IntoIterator<Item = &'a SubscriptionName>) -> Self {
+        Self::Topics(names.into_iter().map(|name| name.topic.clone()).collect())
+    }
+}
+
+/// The subscriptions of a deployment, as far as they can be used.
+pub(crate) struct Deployed {
+    /// The usable subscriptions, and findings about the others by their names.
+    pub(crate) reading: Reading,
+    /// The address of the deployment.
+    pub(crate) source: String,
+    /// The owner of each.
+    pub(crate) owners: BTreeMap<SubscriptionName, Arc<str>>,
+    /// The owner of each topic that has settings of its own.
+    pub(crate) topic_owners: BTreeMap<TopicName, String>,
+}
+
+/// One topic as it was read.
+#[derive(Default)]
+struct ReadTopic {
+    topic: Option<TopicSubscriptions>,
+    topic_owner: Option<String>,
+    owners: Vec<(SubscriptionName, String)>,
+    findings: Vec<Finding>,
+}
+
+impl Deployed {
+    /// The subscription of this name.
+    ///
+    /// # Errors
+    /// A usage error that says where it is missing.
+    pub(crate) fn subscription(
+        &self,
+        name: &SubscriptionName,
+    ) -> anyhow::Result<&Arc<Subscription>> {
+        let found = self.reading.catalogue.subscription(name);
+        found.ok_or_else(|| {
+            usage_error(format!("there is no subscription {name} in {}", self.source))
+        })
+    }
+}
+
+/// Reads the subscriptions at this address.
+///
+/// # Errors
+/// If nothing is there, or storage does not answer.
+pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<Deployed> {
+    let topics = Topics::at(location).await;
+    let settings = topics.settings().await?;
+    let names: Vec<TopicName> = match wanted {
+        Wanted::All => topics.names().await?,
+        Wanted::Topics(names) => names.into_iter().collect(),
+    };
+    let bar = progress::count("topics");
+    let mut reads = Vec::with_capacity(names.len());
+    for name in &names {
+        reads.push(async {
+            let read = topics.read(name, &settings.secrets).await;
+            bar.inc(1);
+            read
+        });
+    }
+    let read: Vec<ReadTopic> = stream::iter(reads).buffered(TOPICS_AT_ONCE).collect().await;
+    bar.finish_and_clear();
+    let (mut catalogue, mut findings) = (Catalogue::default(), Vec::new());
+    let (mut owners, mut topic_owners) = (BTreeMap::new(), BTreeMap::new());
+    // Many subscriptions have the same owner.
+    let mut known: BTreeSet<Arc<str>> = BTreeSet::new();
+    for (of, name) in read.into_iter().zip(names) {
+        topic_owners.extend(of.topic_owner.map(|owner| (name, owner)));
+        of.topic.into_iter().for_each(|topic| catalogue.add_whole_topic(topic));
+        findings.extend(of.findings);
+        for (subscription, owner) in of.owners {
+            let owner = known.get(owner.as_str()).cloned().unwrap_or_else(|| Arc::from(owner));
+            known.insert(Arc::clone(&owner));
+            owners.insert(subscription, owner);
+        }
+    }
+    catalogue.set_settings(settings);
+    let (left_out, secrets, origins, destinations) = Default::default();
+    let reading = Reading { catalogue, findings, left_out, origins, secrets, destinations };
+    Ok(Deployed { reading, source: topics.objects.to_string(), owners, topic_owners })
+}
+
+impl Topics {
+    /// The settings of the deployment.
+    ///
+    /// # Errors
+    /// If it is not set up yet, or they cannot be used.
+    pub(crate) async fn settings(&self) -> anyhow::Result<Settings> {
+        let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
+        let Some(settings) = settings else {
+            bail!("{}: nothing is there yet: write it with lastmile apply", self.objects);
+        };
+        let (publishers, _) = self.deployment::<PublishersObject>(PUBLISHERS).await?;
+        let settings = topic_object::settings(&settings, &publishers.unwrap_or_default());
+        let problem = || format!("the settings of {} cannot be used", self.objects);
+        settings.map_err(anyhow::Error::msg).with_context(problem)
+    }
+
+    /// The part of the settings that one owner applied.
+    ///
+    /// # Errors
+    /// If they cannot be read or used.
+    pub(crate) async fn settings_of(&self, owner: &str) -> anyhow::Result<Settings> {
+        let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
+        let mut settings = settings.unwrap_or_default();
+        settings.secret_policies.retain(|of, _| of == owner);
+        settings.notifications = settings.notifications.filter(|of| of.owner == owner);
+        let settings = topic_object::settings(&settings, &PublishersObject::default());
+        settings.map_err(anyhow::Error::msg)
+    }
+
+    /// Reads a topic. What cannot be read or used is a finding.
+    async fn read(&self, name: &TopicName, secrets: &SecretPolicy) -> ReadTopic {
+        let mut read = ReadTopic::default();
+        if let Err(error) = self.try_read(name, secrets, &mut read).await {
+            let message = format!("the topic cannot be read: {}", chain(&error));
+            read.findings.push(unusable(name.to_string(), &message));
+        }
+        read
+    }
+
+    async fn try_read(
+        &self,
+        name: &TopicName,
+        secrets: &SecretPolicy,
+        read: &mut ReadTopic,
+    ) -> anyhow::Result<()> {
+        let fetched = self.objects.get(&self.objects.key_of(name), None).await?;
+        let Fetched::Changed { bytes, .. } = fetched else { return Ok(()) };
+        let Content::Topic(object) = Content::parse(&bytes)? else { return Ok(()) };
+        let topic = topic_object::read(name, &object, secrets)?;
+        let of = |name: &TopicName, subscription: &str| SubscriptionName {
+            topic: name.clone(),
+            name: subscription.to_owned(),
+        };
+        read.findings.extend(
+            topic.unusable().iter().map(|(one, why)| unusable(of(name, one).to_string(), why)),
+        );
+        let owners = object.subscriptions.iter();
+        read.owners
+            .extend(owners.filter_map(|(one, entry)| Some((of(name, one), owner_of(entry)?))));
+        read.topic_owner = object.topic.as_deref().and_then(owner_of);
+        read.topic = Some(topic);
+        Ok(())
+    }
+}
+
+/// An error about a topic or a subscription as a whole.
+fn unusable(name: String, message: &str) -> Finding {
+    let (field, help) = (String::new(), None);
+    Finding {
+        severity: Severity::Error,
+        file: name,
+        line: 1,
+        column: 1,
+        field,
+        message: text::line(message),
+        help,
+        reference: None,
+    }
+}

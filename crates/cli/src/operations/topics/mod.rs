@@ -1,0 +1,255 @@
+//! The topics of a deployment, as commands read and change them.
+//!
+//! Separate from the functions' own reading, which never writes. An object is replaced only if it is still the one that
+//! was read. Otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
+//! what is written is what the functions would use.
+
+mod beside;
+mod change;
+mod deployed;
+mod plan;
+mod readdress;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::time::Duration;
+
+use adapters::live_topics::{Location, TopicObjects};
+use adapters::machine::Machine;
+use adapters::storage::{Fetched, Labels, Replaced, StoredVersion};
+use anyhow::{Context as _, bail};
+use delivery::ports::Clock as _;
+use delivery::subscription::name::TopicName;
+use delivery::time::moment;
+use delivery::topic_object::{
+    Content, DeploymentObject, OBJECT_MAX_BYTES, TOMBSTONE_TAG, tombstone,
+};
+
+pub(crate) use self::beside::destinations_of;
+pub(crate) use self::change::{Change, Object};
+pub(crate) use self::deployed::{Deployed, Wanted, read};
+pub(crate) use self::plan::Plan;
+use self::readdress::Addresses;
+pub(crate) use self::versions::Changes;
+use crate::operations::change_record::ChangeRecord;
+use crate::operations::shell;
+use crate::operations::store;
+
+/// The number of times that a change is made again because somebody else was faster.
+const TRIES: u32 = 10;
+/// The first wait before that; each is twice as long as the one before.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// The objects of a deployment's topics.
+#[derive(Debug, Clone)]
+pub(crate) struct Topics {
+    pub(crate) objects: TopicObjects,
+}
+
+/// A topic's object as it was read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Current {
+    /// `None`: there is none, or the topic was removed.
+    pub(crate) object: Option<Object>,
+    /// The version that was read; `None` if there is none.
+    pub(crate) etag: Option<String>,
+}
+
+/// The result of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// The object was as it should be.
+    Nothing,
+    /// An object of so many bytes was written.
+    Written(usize),
+}
+
+impl Topics {
+    /// Opens the topics at this address.
+    pub(crate) async fn at(location: &Location) -> Self {
+        Self { objects: TopicObjects::below(&store::object(location).await) }
+    }
+
+    /// The topics that have an object, also those that were removed.
+    pub(crate) async fn names(&self) -> anyhow::Result<Vec<TopicName>> {
+        let listed = self.objects.all().await;
+        let listed = listed.with_context(|| format!("{} cannot be listed", self.objects))?;
+        Ok(listed.iter().filter_map(|entry| self.objects.topic_of(&entry.key)).collect())
+    }
+
+    /// The object of a topic.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no object of a topic: then it is not known what a change would remove.
+    pub(crate) async fn current(&self, name: &TopicName) -> anyhow::Result<Current> {
+        let key = self.objects.key_of(name);
+        let fetched = self.objects.get(&key, None).await;
+        let problem = || format!("the topic {name} cannot be read");
+        let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
+            if self.is_lost(&key).await.with_context(problem)? {
+                let rollback = shell::command(&["lastmile", "rollback", &name.to_string()]);
+                bail!("the object of {name} was deleted, not removed: {rollback} restores it");
+            }
+            return Ok(Current::default());
+        };
+        let content = Content::parse(&bytes).with_context(problem)?;
+        let object = match content {
+            Content::Topic(object) => Some(object.into_owned()),
+            Content::Removed(_) => None,
+        };
+        Ok(Current { object, etag: Some(etag) })
+    }
+
+    /// True if somebody deleted an object: what it had is not in what a change begins with.
+    async fn is_lost(&self, key: &str) -> anyhow::Result<bool> {
+        let max_bytes = OBJECT_MAX_BYTES as u64;
+        let versions = self.objects.storage().versions(key).await;
+        // Without them, a deleted object would look like one that never was, and lose the entries of other owners.
+        let versions = versions.context(
+            "its versions cannot be listed; s3:ListBucketVersions and s3:GetObjectVersion allow that",
+        )?;
+        let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
+            return Ok(false);
+        };
+        let stored = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
+        let is_mark = |stored: &StoredVersion| {
+            matches!(Content::parse(&stored.bytes), Ok(Content::Removed(_)))
+        };
+        Ok(!stored.as_ref().is_some_and(is_mark))
+    }
+
+    /// The object of a topic that cannot be used: only its version counts.
+    pub(crate) async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
+        let fetched = self.objects.get(&self.objects.key_of(name), None).await;
+        let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
+        let Fetched::Changed { etag, .. } = fetched else { return Ok(Current::default()) };
+        Ok(Current { object: None, etag: Some(etag) })
+    }
+
+    /// The newest object of a topic, in which a change is made.
+    async fn newest(&self, name: &TopicName, change: &Change) -> anyhow::Result<Current> {
+        match (self.current(name).await, change) {
+            // A replacement needs no readable object.
+            (Err(_), Change::Replace { .. }) => self.unusable(name).await,
+            (current, _) => current,
+        }
+    }
+
+    /// Makes an owner's change in a topic: in `read`, what the caller has read of it, if that is still the newest object.
+    /// Otherwise in the newest one.
+    ///
+    /// # Errors
+    /// If an entry belongs to somebody else, or the object cannot be read or written.
+    pub(crate) async fn change(
+        &self,
+        name: &TopicName,
+        owner: &str,
+        change: &Change,
+        record: &ChangeRecord,
+        mut read: Option<&Current>,
+    ) -> anyhow::Result<Changed> {
+        let key = self.objects.key_of(name);
+        let mut wait = WAIT;
+        for _ in 0..TRIES + u32::from(read.is_some()) {
+            let current = match read.take() {
+                Some(read) => read.clone(),
+                None => self.newest(name, change).await?,
+            };
+            if let Change::Replace { shown, .. } = change
+                && *shown != current.etag
+            {
+                bail!(
+                    "the topic {name} is not changed: somebody else changed it meanwhile; run the command again"
+                );
+            }
+            let after = change.made_in(current.object.as_ref(), owner);
+            let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+            let is_made = after == current.object && !matches!(change, Change::Replace { .. });
+            if is_made {
+                return Ok(Changed::Nothing);
+            }
+            let (text, tag) = match &after {
+                Some(object) => {
+                    (object.to_text().with_context(|| format!("the topic {name}"))?, None)
+                }
+                None => (tombstone(&moment::rfc3339(Machine.now_ms())), Some(TOMBSTONE_TAG)),
+            };
+            let bytes = text.len();
+            let labels = Labels { metadata: record.metadata(), tag };
+            if self.replace(&key, text, current.etag.as_deref(), &labels).await? {
+                return Ok(Changed::Written(bytes));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        bail!("the topic {name} is not changed: others changed it {TRIES} times meanwhile")
+    }
+
+    /// An object that every process reads whole, and its ETag.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) async fn deployment<T: DeploymentObject>(
+        &self,
+        name: &str,
+    ) -> anyhow::Result<(Option<T>, Option<String>)> {
+        let key = self.objects.key(name);
+        let fetched = self.objects.get(&key, None).await;
+        let problem = || format!("{}{name} cannot be read", self.objects);
+        let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
+            if self.is_lost(&key).await.with_context(problem)? {
+                bail!("{}{name} was deleted: restore its newest version first", self.objects);
+            }
+            return Ok((None, None));
+        };
+        let object = T::parse(&bytes).map_err(anyhow::Error::msg).with_context(problem)?;
+        Ok((Some(object), Some(etag)))
+    }
+
+    /// Changes such an object; it is written if it changes, or if there is none and it has to be there.
+    ///
+    /// # Errors
+    /// If the change is refused, or the object cannot be read or written.
+    pub(crate) async fn change_deployment<T: DeploymentObject + PartialEq + Clone>(
+        &self,
+        name: &str,
+        has_to_exist: bool,
+        record: &ChangeRecord,
+        change: impl Fn(&mut T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Changed> {
+        let mut wait = WAIT;
+        for _ in 0..TRIES {
+            let (current, etag) = self.deployment::<T>(name).await?;
+            let before = current.unwrap_or_default();
+            let mut after = before.clone();
+            change(&mut after)?;
+            if after == before && (etag.is_some() || !has_to_exist) {
+                return Ok(Changed::Nothing);
+            }
+            let text = after.to_text();
+            let bytes = text.len();
+            let labels = Labels { metadata: record.metadata(), tag: None };
+            if self.replace(&self.objects.key(name), text, etag.as_deref(), &labels).await? {
+                return Ok(Changed::Written(bytes));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        bail!("{name} is not changed: others changed it {TRIES} times meanwhile")
+    }
+
+    /// Writes an object if it is still the one that was read; whether it was.
+    async fn replace(
+        &self,
+        key: &str,
+        text: String,
+        etag: Option<&str>,
+        labels: &Labels<'_>,
+    ) -> anyhow::Result<bool> {
+        let (storage, bytes) = (self.objects.storage(), text.into_bytes());
+        let replaced = storage.replace_labelled(key, bytes, etag, labels).await;
+        let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
+        Ok(matches!(replaced, Replaced::Written { .. }))
+    }
+}

@@ -1,0 +1,437 @@
+//! The changes that the files of one owner make in a deployment.
+//!
+//! Separate from making the changes, because people see them first. A change is made in the newest object of its topic, so
+//! what others changed since it was planned stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adapters::live_topics::{PUBLISHERS, SETTINGS};
+use anyhow::{Context as _, bail};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret_policy::SecretPolicy;
+use delivery::topic_object::{
+    self, DeploymentObjects, DestinationsObject, PublishersObject, SettingsObject, TopicObject,
+};
+use dialects::Reading;
+use futures::{StreamExt as _, stream};
+
+use super::beside::{
+    Beside, apply_destinations, apply_publishers, apply_settings, check_planned, destinations_of,
+    own_destinations,
+};
+use super::change::{Change, Object, is_of};
+use super::{Addresses, Changed, Current, Topics};
+use crate::operations::change_record::ChangeRecord;
+use crate::terminal::advice::chain;
+use crate::terminal::output::note;
+use crate::terminal::text;
+
+/// The number of objects that are read or written at once.
+const OBJECTS_AT_ONCE: usize = 16;
+
+/// The change of one topic.
+#[derive(Debug)]
+struct TopicChange {
+    change: Change,
+    before: Current,
+    after: Option<Object>,
+}
+
+/// The changes that the files of one owner make.
+pub(crate) struct Plan<'t> {
+    topics: &'t Topics,
+    owner: &'t str,
+    prune: bool,
+    changes: BTreeMap<TopicName, TopicChange>,
+    before: Beside,
+    after: Beside,
+    /// The content of the files.
+    wanted: DeploymentObjects,
+    wanted_destinations: BTreeMap<String, String>,
+    /// The number of entries of this owner that are not in the files and stay.
+    left: usize,
+    /// The addresses of the references that these files map.
+    addresses: Arc<Addresses>,
+    /// The number of entries of any owner that get a new address.
+    readdressed: usize,
+    /// The number of subscriptions of this owner that are removed; `kept` counts those that stay or change.
+    removed: usize,
+    kept: usize,
+    /// The policies of secrets, as they are and as they will be, if they differ.
+    policies: Option<[SecretPolicy; 2]>,
+    /// Subscriptions of topics without a change that a new policy makes unusable.
+    refused: Vec<String>,
+    /// True if a person was asked since the topics were read.
+    has_paused: bool,
+}
+
+impl<'t> Plan<'t> {
+    /// Compares an owner's files with a deployment. `prune`: what is the owner's and not in the files is removed.
+    ///
+    /// # Errors
+    /// If something that would change cannot be read, or belongs to somebody else.
+    pub(crate) async fn of(
+        topics: &'t Topics,
+        before: Beside,
+        owner: &'t str,
+        reading: &Reading,
+        prune: bool,
+    ) -> anyhow::Result<Self> {
+        let wanted = DeploymentObjects::of(owner, &reading.catalogue);
+        let known = topics.names().await?;
+        let names: BTreeSet<TopicName> =
+            known.into_iter().chain(wanted.topics.keys().cloned()).collect();
+        let mut plan = Self {
+            topics,
+            owner,
+            prune,
+            changes: BTreeMap::new(),
+            after: before.clone(),
+            before,
+            wanted,
+            wanted_destinations: reading.destinations.clone(),
+            left: 0,
+            addresses: Arc::default(),
+            readdressed: 0,
+            removed: 0,
+            kept: 0,
+            policies: None,
+            refused: Vec::new(),
+            has_paused: false,
+        };
+        plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
+        plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
+        let after = plan.after.settings().context("the settings would not be usable")?.secrets;
+        let before = plan.before.usable_settings().secrets;
+        plan.policies = (before != after).then_some([before, after]);
+        let mut reads = Vec::with_capacity(names.len());
+        for name in names {
+            reads.push(async move { (topics.current(&name).await, name) });
+        }
+        let mut reads = stream::iter(reads).buffered(OBJECTS_AT_ONCE);
+        while let Some((current, name)) = reads.next().await {
+            let current = match current {
+                Ok(current) => current,
+                // An error in one topic keeps nobody from changing another.
+                Err(error) if !plan.wanted.topics.contains_key(&name) => {
+                    note(format_args!(
+                        "{} is left as it is: {}",
+                        text::line(&name.to_string()),
+                        chain(&error)
+                    ));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            plan.add(name, current)?;
+        }
+        Ok(plan)
+    }
+
+    /// Adds what changes in a topic.
+    fn add(&mut self, name: TopicName, current: Current) -> anyhow::Result<()> {
+        let before = current.object.as_ref();
+        let wanted = self.wanted.topics.get(&name).cloned();
+        if !self.prune {
+            self.left += left(before, wanted.as_ref(), self.owner);
+        }
+        let (wanted, addresses) = (wanted.unwrap_or_default(), Arc::clone(&self.addresses));
+        self.readdressed += before.map_or(0, |of| addresses.missing_from(of));
+        let change = Change::Apply { wanted, prune: self.prune, addresses };
+        let after = change.made_in(before, self.owner);
+        let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+        if let Some(after) = &after {
+            after.to_text().with_context(|| format!("the topic {name} is not changed"))?;
+        }
+        let own = before.into_iter().flat_map(|of| &of.subscriptions);
+        for (subscription, _) in own.filter(|(_, entry)| is_of(entry, self.owner)) {
+            let stays =
+                after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
+            *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
+        }
+        // Only a topic that the files have is made where none is left.
+        if after.as_ref() != before {
+            self.changes.insert(name, TopicChange { change, before: current, after });
+        } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
+            let read = |secrets| topic_object::read(&name, object, secrets);
+            // A topic that was unusable before loses nothing.
+            if let (Ok(old), Ok(new)) = (read(old), read(new)) {
+                self.refused.extend(made_unusable(&name, old.unusable(), new.unusable()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The topics that change, as they are and as they will be, with the settings; and what would no longer be usable, or
+    /// is not although the files have it.
+    pub(crate) fn catalogues(&self) -> anyhow::Result<([Catalogue; 2], Vec<String>)> {
+        let before = self.before.usable_settings();
+        let after = self.after.settings()?;
+        let (mut old, mut new) = (Catalogue::default(), Catalogue::default());
+        let mut problems = self.refused.clone();
+        for (name, change) in &self.changes {
+            let mut known = BTreeMap::new();
+            if let Some(object) = &change.before.object
+                && let Ok(topic) = topic_object::read(name, object, &before.secrets)
+            {
+                known.clone_from(topic.unusable());
+                old.add_whole_topic(topic);
+            }
+            let Some(object) = &change.after else { continue };
+            let topic = topic_object::read(name, object, &after.secrets);
+            let topic = topic.with_context(|| format!("the topic {name} would not be usable"))?;
+            if let Some(put) = self.wanted.topics.get(name) {
+                known.retain(|subscription, _| !put.subscriptions.contains_key(subscription));
+            }
+            problems.extend(made_unusable(name, &known, topic.unusable()));
+            new.add_whole_topic(topic);
+        }
+        old.set_settings(before);
+        new.set_settings(after);
+        Ok(([old, new], problems))
+    }
+
+    /// The number of entries of this owner that are not in the files and stay.
+    pub(crate) const fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The number of stored entries, of any owner, whose reference has a new address.
+    pub(crate) const fn readdressed(&self) -> usize {
+        self.readdressed
+    }
+
+    /// Checks whether every subscription of this owner is removed.
+    pub(crate) const fn removes_all(&self) -> bool {
+        self.removed > 0 && self.kept == 0
+    }
+
+    /// The addresses that this owner mapped, as they are and as they will be.
+    pub(crate) fn destinations(&self) -> [BTreeMap<String, String>; 2] {
+        [&self.before, &self.after]
+            .map(|of| of.destinations.get(self.owner).cloned().unwrap_or_default().destinations)
+    }
+
+    /// The number of objects that change, with those beside the topics.
+    pub(crate) fn objects(&self) -> usize {
+        let beside = [
+            self.before.settings != self.after.settings,
+            self.before.publishers != self.after.publishers,
+            self.before.mapped() != self.after.mapped(),
+        ];
+        self.changes.len() + beside.into_iter().filter(|changes| *changes).count()
+    }
+
+    /// Notes that a person was asked, which may have taken long.
+    pub(crate) fn note_pause(&mut self) {
+        self.has_paused = true;
+    }
+
+    /// The topic as it was read, if its change can begin with that. After a pause, a topic that was not there is read again:
+    /// whoever added and deleted it meanwhile would lose it unnoticed.
+    fn read_of<'c>(&self, of: &'c TopicChange) -> Option<&'c Current> {
+        Some(&of.before).filter(|read| read.etag.is_some() || !self.has_paused)
+    }
+
+    /// Makes the changes. Mapped addresses are first, since a conflict about them has to change nothing else. Topics are
+    /// before the other objects, which name them.
+    ///
+    /// # Errors
+    /// If something cannot be written; what was reported before is.
+    pub(crate) async fn make(
+        &self,
+        record: &ChangeRecord,
+        report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let Self { topics, owner, prune, .. } = self;
+        let mapped = self.write_destinations(record).await?;
+        let changes = self.changes.iter().map(|(name, of)| (name, &of.change, self.read_of(of)));
+        self.change_topics(changes.collect(), record, &report).await?;
+        if mapped != Changed::Nothing {
+            self.readdress_others(record, &report).await?;
+        }
+        topics
+            .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
+                apply_publishers(object, &self.wanted, owner, *prune)?;
+                // Somebody else may have listed one of them meanwhile.
+                let problem = topic_object::settings(&SettingsObject::default(), object).err();
+                problem.map_or(Ok(()), |problem| bail!("{PUBLISHERS} is not changed: {problem}"))
+            })
+            .await?;
+        topics
+            .change_deployment(SETTINGS, true, record, |object: &mut SettingsObject| {
+                apply_settings(object, &self.wanted.settings, owner, *prune)
+            })
+            .await?;
+        self.check_addresses().await
+    }
+
+    /// Makes the changes of topics, and reports each. Each begins with the topic as it was read, if it was. An error in one
+    /// topic does not stop the others.
+    async fn change_topics(
+        &self,
+        changes: Vec<(&TopicName, &Change, Option<&Current>)>,
+        record: &ChangeRecord,
+        report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let Self { topics, owner, .. } = self;
+        let mut changing = Vec::with_capacity(changes.len());
+        for (name, change, read) in changes {
+            changing.push(
+                async move { (topics.change(name, owner, change, record, read).await, name) },
+            );
+        }
+        let mut changing = stream::iter(changing).buffer_unordered(OBJECTS_AT_ONCE);
+        let mut problems = Vec::new();
+        while let Some((changed, name)) = changing.next().await {
+            match changed {
+                Ok(changed) => report(name, changed)?,
+                Err(error) => problems.push(error),
+            }
+        }
+        let first = problems.into_iter().next();
+        first.map_or(Ok(()), |first| {
+            Err(first.context("only the topics that are listed above are changed"))
+        })
+    }
+
+    /// Gives the new addresses to topics that somebody added or changed after this was planned. Whoever does so later finds
+    /// the new addresses, since they are written.
+    async fn readdress_others(
+        &self,
+        record: &ChangeRecord,
+        report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let addresses = Arc::clone(&self.addresses);
+        let change = Change::Apply { wanted: Object::default(), prune: false, addresses };
+        let names = self.topics.names().await?;
+        let others = names.iter().filter(|name| !self.changes.contains_key(*name));
+        let changes = others.map(|name| (name, &change, None)).collect();
+        let report = |name: &TopicName, changed| match changed {
+            Changed::Nothing => Ok(()),
+            Changed::Written(_) => report(name, changed),
+        };
+        self.change_topics(changes, record, report).await
+    }
+
+    /// Checks that the subscriptions got the newest addresses of references.
+    ///
+    /// # Errors
+    /// If another owner changed an address since this was planned.
+    async fn check_addresses(&self) -> anyhow::Result<()> {
+        let newest = self.topics.destinations().await?;
+        for (owner, planned) in
+            self.before.destinations.iter().filter(|(name, _)| *name != self.owner)
+        {
+            let Some(newest) = newest.get(owner) else { continue };
+            for (reference, entry) in &planned.destinations {
+                if newest.destinations.get(reference).is_some_and(|newest| newest != entry) {
+                    bail!(
+                        "{owner} mapped {reference} elsewhere meanwhile, and what was written may have its former address: apply again"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the addresses that these files map.
+    ///
+    /// # Errors
+    /// If somebody mapped one of the references elsewhere since this was planned. Then the owner's addresses are as before.
+    async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
+        let Self { topics, owner, prune, .. } = self;
+        let name = destinations_of(owner);
+        let own = own_destinations(&self.before.destinations, &self.wanted_destinations, owner)?;
+        let planned = self.before.addresses(Some(owner)).destinations;
+        let written = topics
+            .change_deployment(&name, false, record, |object: &mut DestinationsObject| {
+                check_planned(&object.destinations, &planned, &own)?;
+                apply_destinations(object, &own, *prune);
+                Ok(())
+            })
+            .await?;
+        if written == Changed::Nothing {
+            return Ok(written);
+        }
+        // Each owner has an object of its own, so a condition on it does not see the others. Of two that write at once,
+        // at least one reads the other's address here.
+        let Err(conflict) = own_destinations(&topics.destinations().await?, &own, owner) else {
+            return Ok(written);
+        };
+        topics
+            .change_deployment(&name, false, record, |object: &mut DestinationsObject| {
+                object.destinations.retain(|reference, _| !own.contains_key(reference));
+                object.destinations.extend(planned.clone());
+                Ok(())
+            })
+            .await?;
+        Err(conflict)
+    }
+}
+
+/// The subscriptions that can no longer be used, each with the reason.
+fn made_unusable(
+    name: &TopicName,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> impl Iterator<Item = String> {
+    let new = after.iter().filter(|(subscription, _)| !before.contains_key(*subscription));
+    new.map(move |(subscription, why)| text::line(&format!("error: {name}/{subscription}: {why}")))
+}
+
+/// Counts the entries of this owner that an object has and the files do not have.
+fn left(object: Option<&Object>, wanted: Option<&TopicObject<'_>>, owner: &str) -> usize {
+    let Some(object) = object else { return 0 };
+    let is_wanted =
+        |name: &String| wanted.is_some_and(|wanted| wanted.subscriptions.contains_key(name));
+    let entries = object.subscriptions.iter().filter(|(name, _)| !is_wanted(name));
+    let own = entries.filter(|(_, entry)| is_of(entry, owner)).count();
+    let topic = object.topic.as_deref().filter(|entry| wanted.is_none() && is_of(entry, owner));
+    own + usize::from(topic.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use adapters::live_topics::Location;
+    use dialects::Source;
+
+    use super::*;
+
+    /// Files with a subscription of each topic, to this address.
+    fn files(topics: &[&str], address: &str) -> Reading {
+        let document = |topic: &&str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: shop, topic: {topic}, name: a}}\nspec: {{destination: {{url: '{address}'}}}}\n"
+            )
+        };
+        let text = topics.iter().map(document).collect::<Vec<_>>().join("---\n");
+        dialects::read(&[Source { name: "f", text: &text }])
+    }
+
+    async fn plan<'t>(topics: &'t Topics, reading: &Reading) -> Plan<'t> {
+        let beside = topics.beside().await.expect("objects");
+        Plan::of(topics, beside, "one", reading, false).await.expect("a plan")
+    }
+
+    #[tokio::test]
+    async fn after_a_question_only_a_topic_that_was_not_there_is_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let topics = Topics::at(&Location::Folder(folder.path().to_owned())).await;
+        let first = files(&["known"], "https://a.test/");
+        let made = plan(&topics, &first).await.make(&ChangeRecord::default(), |_, _| Ok(())).await;
+        made.expect("it is made");
+
+        let second = files(&["known", "new"], "https://b.test/");
+        let mut plan = plan(&topics, &second).await;
+        let are_used = |plan: &Plan<'_>| -> Vec<bool> {
+            plan.changes.values().map(|of| plan.read_of(of).is_some()).collect()
+        };
+        assert_eq!(are_used(&plan), [true, true]);
+        plan.note_pause();
+        assert_eq!(are_used(&plan), [true, false]);
+    }
+}

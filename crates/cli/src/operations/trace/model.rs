@@ -1,0 +1,132 @@
+//! The view model of `lastmile trace`, and its JSON for tools. docs/trace.md documents each member.
+
+use delivery::time::moment::rfc3339;
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+use crate::operations::line_words::LineWords;
+
+/// The deliveries and events that a search found.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Trace {
+    /// By the time of their first step.
+    pub(crate) deliveries: Vec<TracedDelivery>,
+    /// Events that no subscription matched.
+    pub(crate) unmatched: Vec<UnmatchedEvent>,
+}
+
+impl Trace {
+    /// Returns true if nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.deliveries.is_empty() && self.unmatched.is_empty()
+    }
+}
+
+/// An event for one subscription, from its first step to its end.
+#[derive(Debug, Serialize)]
+pub(crate) struct TracedDelivery {
+    /// Also the `webhook-id` of its requests.
+    pub(crate) delivery_id: Uuid,
+    pub(crate) subscription: String,
+    pub(crate) event_id: Option<String>,
+    pub(crate) source: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) event_type: Option<String>,
+    pub(crate) trace_id: Option<String>,
+    #[serde(rename = "published_at", serialize_with = "at")]
+    pub(crate) published_ms: Option<u64>,
+    pub(crate) end: DeliveryEnd,
+    #[serde(rename = "ended_at", serialize_with = "at")]
+    pub(crate) ended_ms: Option<u64>,
+    /// The due time of the next attempt, if the delivery has not ended.
+    #[serde(rename = "continues_at", serialize_with = "at")]
+    pub(crate) continues_ms: Option<u64>,
+    pub(crate) attempts: u64,
+    pub(crate) reason: Option<String>,
+    pub(crate) detail: Option<String>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) dead_letter: Option<TracedLetter>,
+    pub(crate) replay_of: Option<ReplaySource>,
+    pub(crate) replays: Vec<TracedReplay>,
+}
+
+/// Decided by the lines of its end; a success counts before anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DeliveryEnd {
+    Delivered,
+    DeadLettered,
+    Dropped,
+    /// Nothing that was read is about its end.
+    UnderWay,
+}
+
+/// An attempt, a wait, or a part of the end.
+#[derive(Debug, Serialize)]
+pub(crate) struct Step {
+    /// The time of its log line. An attempt is logged at its end.
+    #[serde(rename = "at", serialize_with = "when")]
+    pub(crate) at_ms: u64,
+    /// The name of its log line; `history` for an attempt that only the dead letter has.
+    pub(crate) line: String,
+    pub(crate) attempt: Option<u64>,
+    pub(crate) leg: Option<String>,
+    pub(crate) outcome: Option<String>,
+    /// The outcome as a person would write it: `connection refused (SocketError)`.
+    pub(crate) text: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) duration_ms: Option<u64>,
+    pub(crate) wait_ms: Option<u64>,
+    #[serde(skip)]
+    pub(crate) words: LineWords,
+}
+
+/// The dead letter of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TracedLetter {
+    pub(crate) container: Option<String>,
+    pub(crate) key: Option<String>,
+    /// The queue or address that took it instead.
+    pub(crate) sink: Option<String>,
+}
+
+/// The dead letter that a delivery sends again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ReplaySource {
+    pub(crate) letter: Uuid,
+    pub(crate) job: String,
+}
+
+/// A replay of a delivery's dead letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TracedReplay {
+    #[serde(skip)]
+    pub(crate) letter: Uuid,
+    pub(crate) job: String,
+    pub(crate) delivery_id: Uuid,
+    #[serde(rename = "sent_at", serialize_with = "at")]
+    pub(crate) sent_ms: Option<u64>,
+    /// `delivered`, `dead-again` or `dropped`; nothing before its end is recorded.
+    pub(crate) outcome: Option<String>,
+}
+
+/// An event that no subscription matched.
+#[derive(Debug, Serialize)]
+pub(crate) struct UnmatchedEvent {
+    #[serde(rename = "at", serialize_with = "when")]
+    pub(crate) at_ms: u64,
+    pub(crate) topic: String,
+    pub(crate) event_id: Option<String>,
+    pub(crate) source: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) event_type: Option<String>,
+    pub(crate) trace_id: Option<String>,
+}
+
+fn at<S: Serializer>(ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    ms.map(rfc3339).serialize(serializer)
+}
+
+fn when<S: Serializer>(ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*ms))
+}

@@ -1,0 +1,227 @@
+//! Lines with colours, fitted to the terminal.
+//!
+//! Separate because what is written in between comes from others: a line is made of parts, each is made
+//! harmless by [`text`], and only then the colours and line ends of this module are added. In a pipe
+//! there is neither colour nor folding: a line is one line.
+
+use std::ffi::OsStr;
+use std::io::IsTerminal as _;
+
+use clap::ColorChoice;
+use console::Term;
+
+use crate::terminal::text;
+
+/// Between two parts of a line.
+const GAP: &str = "  ";
+/// The indentation of a folded line: below what follows the time.
+const INDENT_CHARS: usize = 15;
+/// Narrower terminals fold lines themselves.
+const WIDTH_MIN: usize = 40;
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ColorArgs {
+    /// When to use colours; auto is on terminals, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
+}
+
+/// How a part looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As it is.
+    Plain,
+    /// Less important.
+    Dim,
+    /// A name.
+    Name,
+    /// A success.
+    Good,
+    /// A failure that is repaired by waiting.
+    Waiting,
+    /// A failure.
+    Bad,
+}
+
+impl Style {
+    /// The parameter of "select graphic rendition" (ECMA-48, 8.3.117).
+    const fn rendition(self) -> Option<u8> {
+        match self {
+            Self::Plain => None,
+            Self::Dim => Some(2),
+            Self::Name => Some(1),
+            Self::Good => Some(32),
+            Self::Waiting => Some(33),
+            Self::Bad => Some(31),
+        }
+    }
+}
+
+/// A part of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    style: Style,
+    text: String,
+}
+
+impl Part {
+    /// A part of one line, without characters that cannot be seen.
+    pub(crate) fn new(style: Style, text: impl AsRef<str>) -> Self {
+        Self { style, text: text::line(text.as_ref()) }
+    }
+}
+
+/// Parts without colours, on one line.
+pub(crate) fn plain(parts: &[Part]) -> String {
+    Screen::PLAIN.line(parts).0
+}
+
+/// What may be written as it is: text of others is harmless in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rendered(String);
+
+impl Rendered {
+    /// The text with its colours.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The same with a text on the next lines, made harmless.
+    pub(crate) fn and_then(mut self, text: &str) -> Self {
+        self.0.push('\n');
+        self.0.push_str(&text::plain(text));
+        self
+    }
+}
+
+/// Where lines are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen {
+    has_color: bool,
+    /// In characters, of a terminal.
+    width: Option<usize>,
+}
+
+impl Screen {
+    /// Neither colours nor a width, as for a pipe.
+    pub(crate) const PLAIN: Self = Self { has_color: false, width: None };
+
+    /// Standard output.
+    pub(crate) fn stdout(arguments: ColorArgs) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
+        let has_color =
+            is_colored(arguments.color, is_terminal, no_color.as_deref(), term.as_deref());
+        let size = if is_terminal { Term::stdout().size_checked() } else { None };
+        Self { has_color, width: size.map(|(_, columns)| usize::from(columns)) }
+    }
+
+    /// A line of these parts, without a line end; folded where it would not fit.
+    pub(crate) fn line(self, parts: &[Part]) -> Rendered {
+        let width = self.width.filter(|width| *width >= WIDTH_MIN).unwrap_or(usize::MAX);
+        let (mut line, mut at) = (String::new(), 0_usize);
+        for Part { style, text } in parts.iter().filter(|part| !part.text.is_empty()) {
+            let chars = text.chars().count();
+            if at > 0 && at.saturating_add(GAP.len() + chars) > width {
+                fold(&mut line, &mut at);
+            } else if at > 0 {
+                line.push_str(GAP);
+                at += GAP.len();
+            }
+            let mut rest = text.chars();
+            loop {
+                let piece: String = rest.by_ref().take(width.saturating_sub(at).max(1)).collect();
+                at += piece.chars().count();
+                self.paint(&mut line, *style, &piece);
+                if rest.as_str().is_empty() {
+                    break;
+                }
+                fold(&mut line, &mut at);
+            }
+        }
+        Rendered(line)
+    }
+
+    fn paint(self, line: &mut String, style: Style, text: &str) {
+        match style.rendition().filter(|_| self.has_color) {
+            Some(number) => line.push_str(&format!("\x1b[{number}m{text}\x1b[0m")),
+            None => line.push_str(text),
+        }
+    }
+}
+
+fn fold(line: &mut String, at: &mut usize) {
+    line.push('\n');
+    line.push_str(&" ".repeat(INDENT_CHARS));
+    *at = INDENT_CHARS;
+}
+
+/// Whether there are colours: <https://no-color.org>, and a terminal that has some.
+fn is_colored(
+    choice: ColorChoice,
+    is_terminal: bool,
+    no_color: Option<&OsStr>,
+    term: Option<&OsStr>,
+) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            let is_off = no_color.is_some_and(|value| !value.is_empty());
+            is_terminal && !is_off && term.is_none_or(|term| term != "dumb")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(texts: &[(Style, &str)]) -> Vec<Part> {
+        texts.iter().map(|(style, text)| Part::new(*style, text)).collect()
+    }
+
+    #[test]
+    fn a_line_is_folded_between_its_parts_and_long_parts_within() {
+        let screen = Screen { has_color: false, width: Some(40) };
+        let name = "n".repeat(20);
+        let line = parts(&[
+            (Style::Dim, "13:03:02.123Z"),
+            (Style::Name, &name),
+            (Style::Plain, ""),
+            (Style::Bad, "503 Service Unavailable"),
+            (Style::Dim, &"x".repeat(60)),
+        ]);
+        let shown = screen.line(&line);
+        assert!(shown.as_str().lines().all(|line| line.chars().count() <= 40), "{shown:?}");
+        let indent = " ".repeat(INDENT_CHARS);
+        assert!(shown.as_str().contains(&format!("{name}\n{indent}503 Service")), "{shown:?}");
+        let unfolded = shown.as_str().replace(&format!("\n{indent}"), "");
+        assert_eq!(unfolded.matches('x').count(), 60);
+        let one = plain(&line);
+        assert_eq!((one.lines().count(), one.matches("  ").count()), (1, 3), "{one}");
+    }
+
+    #[test]
+    fn colours_surround_text_that_is_harmless() {
+        let screen = Screen { has_color: true, width: None };
+        let line = parts(&[(Style::Bad, "a\x1b[2Jb\nc"), (Style::Plain, "d")]);
+        assert_eq!(screen.line(&line).as_str(), "\x1b[31ma\u{fffd}[2Jb c\x1b[0m  d");
+        assert_eq!(plain(&line), "a\u{fffd}[2Jb c  d");
+    }
+
+    #[test]
+    fn colours_are_for_terminals_unless_a_person_says_otherwise() {
+        let colored = |choice, is_terminal, no_color: Option<&str>, term: Option<&str>| {
+            is_colored(choice, is_terminal, no_color.map(OsStr::new), term.map(OsStr::new))
+        };
+        assert!(colored(ColorChoice::Auto, true, None, Some("xterm")));
+        assert!(colored(ColorChoice::Auto, true, Some(""), None));
+        assert!(!colored(ColorChoice::Auto, true, Some("1"), None));
+        assert!(!colored(ColorChoice::Auto, true, None, Some("dumb")));
+        assert!(!colored(ColorChoice::Auto, false, None, None));
+        assert!(colored(ColorChoice::Always, false, Some("1"), Some("dumb")));
+        assert!(!colored(ColorChoice::Never, true, None, None));
+    }
+}

@@ -1,0 +1,67 @@
+//! The addresses of references that a deployment has, for people.
+//!
+//! Separate because an address may hold a credential, which is shown nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::subscription::{display, host_of};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::terminal::output::out;
+use crate::terminal::text;
+
+/// Prints the references whose entries differ. Returns true if stored subscriptions keep something of an earlier entry.
+pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyhow::Result<bool> {
+    let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let mut is_kept = false;
+    for reference in references {
+        let [old, new] = [old, new].map(|of| of.get(reference));
+        let (mark, address) = match (old, new) {
+            (old, new) if old == new => continue,
+            (None, new) => ("+", new.map(|new| shown(new))),
+            (Some(_), None) => ("-", None),
+            (Some(old), Some(new)) => ("~", Some(format!("{} -> {}", shown(old), shown(new)))),
+        };
+        is_kept |= old.is_some_and(|old| new.is_none_or(|new| besides(old) != besides(new)));
+        let address = address.map(|address| format!("    address: {}\n", text::line(&address)));
+        out(&format!(
+            "{mark} reference {}\n{}",
+            text::line(reference),
+            address.unwrap_or_default()
+        ))?;
+    }
+    Ok(is_kept)
+}
+
+/// The fields of an entry beside its address.
+fn besides(entry: &str) -> Map<String, Value> {
+    let mut fields: Map<String, Value> = serde_json::from_str(entry).unwrap_or_default();
+    fields.remove("url");
+    fields
+}
+
+/// An entry for people: its address, and what else it has. One without an address has its reference as that.
+fn shown(entry: &str) -> String {
+    let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else {
+        return shown_address(entry);
+    };
+    let address = entry.get("url").and_then(Value::as_str);
+    let kinds = entry.get("auth").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let auth = kinds.map(|kind| format!(", auth {kind}"));
+    let tls = entry.contains_key("tls").then(|| ", tls".to_owned());
+    let more: String = auth.chain(tls).collect();
+    format!("{}{more}", address.map_or("the reference".to_owned(), shown_address))
+}
+
+/// An address for people. The path of an endpoint may be a credential, which only a subscription says.
+fn shown_address(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => {
+            let is_all = matches!(url.path(), "" | "/") && url.query().is_none();
+            format!("{}://{}{}", url.scheme(), host_of(&url), if is_all { "/" } else { "/…" })
+        }
+        Ok(url) => display(&url),
+        Err(_) => "no address".to_owned(),
+    }
+}

@@ -1,0 +1,8 @@
+//! What people read of the result of an operation.
+
+pub(crate) mod dev_view;
+pub(crate) mod log_view;
+pub(crate) mod mapped_addresses;
+pub(crate) mod repeats;
+pub(crate) mod replay_end;
+pub(crate) mod unreadable_ledger;

@@ -1,0 +1,35 @@
+//! What people are told of the ledgers of replays that cannot be read, by the commands and on the page.
+
+use deadletters::replay::UnreadableLedger;
+
+use crate::terminal::text;
+
+/// Which replay jobs are not shown, why, and what to do; `None` if all are.
+pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
+    let first = ledgers.first()?;
+    let jobs = match ledgers.len() {
+        1 => format!("the replay job {}", first.job),
+        count => format!("{count} replay jobs, for example {}", first.job),
+    };
+    let folder = &first.folder;
+    let what = "update lastmile, or move the folder";
+    Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} elsewhere")))
+}
+
+/// Why dead letters are not replayed that the job of this ledger may have sent, and what to do.
+pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
+    let folder = &ledger.folder;
+    text::line(&format!(
+        "{ledger}: its job may have sent some of these dead letters; update lastmile, or, if it has sent none of them, \
+         move the folder {folder} elsewhere"
+    ))
+}
+
+/// Tells of records of dismissals that cannot be read: what they dismiss is shown as open.
+pub(crate) fn dismissals_not_read(keys: &[String]) -> Option<String> {
+    let first = text::line(keys.first()?);
+    let records = text::counted(keys.len() as u64, "record");
+    Some(format!(
+        "not read: {records} of dismissals, for example {first}; what they dismiss counts as open"
+    ))
+}
