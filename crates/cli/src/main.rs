@@ -16,6 +16,8 @@
 
 mod commands;
 mod console;
+#[cfg(test)]
+mod documented_commands;
 mod operations;
 mod terminal;
 mod views;

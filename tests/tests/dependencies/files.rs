@@ -158,6 +158,27 @@ fn files_of_the_rules_import_each_other_in_no_circle() {
     }
 }
 
+/// The command of a file of the command line: `commands/destinations/list.rs` belongs to `destinations`.
+fn command(file: &str) -> Option<&str> {
+    file.strip_prefix("commands/")?.split(['/', '.']).next()
+}
+
+#[test]
+fn no_command_imports_another() {
+    let crates = crates();
+    let (_, source) = crates.iter().find(|(of, _)| of == "crates/cli").expect("the command line");
+    // A command has a function `run`. Beside the commands is what several of them share.
+    let runs = source.iter().filter(|(_, text)| text.contains("fn run("));
+    let commands: BTreeSet<&str> = runs.filter_map(|(file, _)| command(file)).collect();
+    assert!(commands.len() > 10, "only {commands:?} were found");
+    for (file, imported) in imports(source) {
+        for (to, path) in imported {
+            let (Some(from), Some(to)) = (command(&file), command(&to)) else { continue };
+            assert!(from == to || !commands.contains(to), "{file} imports a command: {path}");
+        }
+    }
+}
+
 #[test]
 fn a_circle_of_files_is_found_through_a_name_that_another_module_hands_on() {
     let source = |back: &str| -> Source {

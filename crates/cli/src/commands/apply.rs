@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use clap::builder::NonEmptyStringValueParser;
-use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -23,11 +22,11 @@ use crate::operations::set_aside;
 use crate::operations::stack::Stack;
 use crate::operations::store::Target;
 use crate::operations::topic_news;
-use crate::operations::topics::{Changed, Plan, Topics};
-use crate::terminal::confirm::may_proceed;
+use crate::operations::topics::{Plan, Topics};
+use crate::terminal::confirm::may_replace;
 use crate::terminal::output::{note, out};
-use crate::terminal::text;
 use crate::terminal::usage::usage_error;
+use crate::views::changes::{print_changed, print_changes};
 use crate::views::mapped_addresses::print_mappings;
 
 /// The exit code of `--dry-run` if something would change.
@@ -158,15 +157,6 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     Ok(removes)
 }
 
-/// Prints what was written of a topic.
-pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Result<()> {
-    let name = text::line(&topic.to_string());
-    match changed {
-        Changed::Nothing => out(&format!("{name}: nothing to do\n")),
-        Changed::Written(bytes) => out(&format!("{name}: {bytes} bytes\n")),
-    }
-}
-
 /// Prints that no subscription of an owner would be left, and refuses files without any, unless they are allowed.
 fn check_removal(
     plan: &Plan<'_>,
@@ -183,58 +173,4 @@ fn check_removal(
         ));
     }
     Ok(())
-}
-
-/// Prints the difference by subscription and field; returns whether anything is removed.
-pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
-    let changes = diff(old, new);
-    let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
-    match (restricts(old), restricts(new)) {
-        (false, true) => out("+ SecretPolicy\n    a secret may be sent only where it is listed\n")?,
-        (true, false) => out("- SecretPolicy\n    every secret may be sent anywhere\n")?,
-        (true, true) | (false, false) if changes.is_empty() => out("no subscription changes\n")?,
-        (true, true) | (false, false) => {}
-    }
-    for (subject, change) in &changes {
-        out(&describe(subject, change))?;
-    }
-    Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
-}
-
-/// A change in lines; a line end within a value would look like another change.
-fn describe(subject: &Subject, change: &Change) -> String {
-    let name = text::line(&subject.to_string());
-    let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));
-    let (mark, fields): (_, String) = match change {
-        Change::Added(shown) => {
-            ("+", shown.iter().map(|(name, value)| field(name, value.clone())).collect())
-        }
-        Change::Changed(changes) => {
-            let changed = |of: &FieldChange| field(&of.field, format!("{} -> {}", of.old, of.new));
-            ("~", changes.iter().map(changed).collect())
-        }
-        Change::Removed => ("-", field("warning", consequence(subject).to_owned())),
-    };
-    format!("{mark} {name}\n{fields}")
-}
-
-/// The consequence of a removal.
-fn consequence(subject: &Subject) -> &'static str {
-    match subject {
-        Subject::Secrets(_) => {
-            "its hosts no longer may have it; if no entry of a SecretPolicy is left, every secret may be sent anywhere"
-        }
-        Subject::Notifications => {
-            "notices about destinations and dead letters are no longer published"
-        }
-        Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
-        Subject::Subscription(_) => {
-            "removed; its deliveries that wait for a retry become dead letters (SubscriptionNotFound)"
-        }
-    }
-}
-
-/// Whether to replace: asks on a terminal, unless `yes`.
-pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
-    may_proceed(yes, &format!("replace {}?", text::line(what)))
 }

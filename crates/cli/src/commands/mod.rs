@@ -1,4 +1,4 @@
-//! One file per subcommand.
+//! One file or folder for each subcommand, which has a function `run`. None imports another. What several share comes last.
 
 pub(crate) mod apply;
 pub(crate) mod check;
@@ -23,8 +23,6 @@ pub(crate) mod trace;
 pub(crate) mod try_out;
 
 pub(crate) mod command_line;
-#[cfg(test)]
-pub(crate) mod documented_commands;
 pub(crate) mod help;
 pub(crate) mod named_secret;
 pub(crate) mod publish_moment;

@@ -4,21 +4,17 @@
 //! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::commands::publish_moment)), and nothing
 //! else of it changes. An element that is not an event is rejected with its line; the rest is sent.
 
-use std::io::Read as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use adapters::error_words::{cause_words, io_words};
-use adapters::file_text;
+use adapters::error_words::cause_words;
 use adapters::live_topics::Location;
 use adapters::machine::Machine;
 use adapters::queues::text_attribute;
 use anyhow::{Context as _, anyhow, bail};
 use delivery::address::http_url;
 use delivery::event::envelope::decode;
-use delivery::event::{Element, Event, Input, without_mark};
+use delivery::event::{Element, Event, Input};
 use delivery::ports::Clock as _;
 use delivery::publish::{too_large, topic_bytes};
 use delivery::request::content_type;
@@ -26,10 +22,10 @@ use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use futures::stream::{self, StreamExt as _};
-use serde_json::value::RawValue;
 use url::Url;
 
 use crate::commands::publish_moment::{MomentArgs, PublishMoment};
+use crate::operations::event_files::{documents, text_of};
 use crate::operations::known_topic;
 use crate::operations::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
 use crate::operations::sample_events::SampleArgs;
@@ -146,26 +142,6 @@ fn events(arguments: &Arguments, now_ms: u64) -> anyhow::Result<(Vec<Event>, usi
     Ok((events, refused))
 }
 
-/// The text of a file of events, without a mark of byte order; - is standard input.
-pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
-    let text = match file {
-        "-" => standard_input(),
-        path => file_text::read(Path::new(path)).map_err(|error| {
-            let why = io_words(&error);
-            usage_error(format!("{} cannot be read: {why}", text::line(path)))
-        }),
-    };
-    text.map(|text| without_mark(&text).to_owned())
-}
-
-/// The text of standard input.
-pub(crate) fn standard_input() -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
-    file_text::text_of(bytes)
-        .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
-}
-
 /// The events of a text in order, with an error for each element that is not an event.
 fn elements(
     file: &str,
@@ -186,29 +162,6 @@ fn elements(
         bail!("{} contains no event", text::line(file));
     }
     Ok(events)
-}
-
-/// The JSON documents of a text, each with its first line. If the text is not a sequence of
-/// documents, each line is one, so that a bad line affects no other.
-pub(crate) fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
-    let sequence: Result<Vec<&RawValue>, _> =
-        serde_json::Deserializer::from_str(text).into_iter().collect();
-    if let Ok(sequence) = sequence {
-        // A raw value borrows from the text: the distance of their addresses is its offset.
-        let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
-        let (mut counted, mut line) = (0, 1);
-        let line_of = |document: &&RawValue| {
-            let between = text.bytes().skip(counted).take(offset(document) - counted);
-            line += between.filter(|byte| *byte == b'\n').count();
-            counted = offset(document);
-            line
-        };
-        let lines: Vec<usize> = sequence.iter().map(line_of).collect();
-        let texts = sequence.into_iter().map(|document| document.get().into());
-        return lines.into_iter().zip(texts).collect();
-    }
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(index, line)| (index + 1, line.trim().into())).collect()
 }
 
 /// Where events are sent.

@@ -14,7 +14,6 @@ use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::time::moment;
 use delivery::topic_object;
 
-use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::operations::change_record::RecordArgs;
 use crate::operations::key_sets::PublicKeys;
 use crate::operations::set_aside;
@@ -23,9 +22,11 @@ use crate::operations::store::Target;
 use crate::operations::topic_news;
 use crate::operations::topics::{Change, Current, Object, Topics};
 use crate::terminal::advice::chain;
+use crate::terminal::confirm::may_replace;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
+use crate::views::changes::{print_changed, print_changes};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -9,7 +9,9 @@ use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use cloudevents::{Event, EventBuilder as _, EventBuilderV10};
 use delivery::event::Input;
+use delivery::event::schema::Schema;
 use delivery::ports::Clock as _;
+use delivery::subscription::Subscription;
 use delivery::time::moment;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -243,6 +245,20 @@ fn order(arguments: &MemberArgs, of: Members) -> Order {
 
 fn data(number: u32) -> Value {
     json!({ "orderId": number, "total": TOTAL, "currency": "EUR" })
+}
+
+/// A sample event of a topic, in a form in which the destination can get it.
+pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
+    let input = match (input, subscription.destination.schema) {
+        (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
+        (input, _) => input,
+    };
+    event_for(input)?.ok_or_else(|| {
+        usage_error(format!(
+            "the topic of {} reads messages of another service: give one with --event",
+            subscription.name
+        ))
+    })
 }
 
 #[cfg(test)]

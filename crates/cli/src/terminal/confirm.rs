@@ -6,6 +6,7 @@
 use std::io::IsTerminal as _;
 
 use crate::terminal::output::ask;
+use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
 /// What is to be done where nobody can be asked.
@@ -34,4 +35,9 @@ pub(crate) fn is_confirmed(question: &str, otherwise: &str) -> anyhow::Result<bo
     let read = std::io::stdin().read_line(&mut answer);
     // The end of the input is a no, as any other answer is.
     Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Whether to replace: asks on a terminal, unless `yes`.
+pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
+    may_proceed(yes, &format!("replace {}?", text::line(what)))
 }

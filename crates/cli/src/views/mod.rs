@@ -1,5 +1,6 @@
 //! What people read of the result of an operation.
 
+pub(crate) mod changes;
 pub(crate) mod dev_view;
 pub(crate) mod log_view;
 pub(crate) mod mapped_addresses;

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 
@@ -73,24 +72,6 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         })?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The destinations of a stack that are not healthy, for people: each with its state.
-///
-/// # Errors
-/// When the state cannot be read.
-pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
-    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
-    let place = place.open().await?;
-    let states = place.states().await?.states;
-    let line = |state: &DestinationState| {
-        let names: Vec<&str> = conditions(state).iter().map(|condition| condition.name).collect();
-        (!names.is_empty()).then(|| {
-            let (of, to) = (text::line(&state.subscription), text::line(&state.destination));
-            format!("{to} of {of} is {}", names.join(", "))
-        })
-    };
-    Ok(states.iter().filter_map(|(_, state)| line(state)).collect())
 }
 
 impl Listed {

@@ -13,9 +13,6 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-#[cfg(feature = "aws")]
-pub(crate) use list::unhealthy;
-
 use crate::terminal::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 //! The destinations, as the functions know them: which are failing, slow or disabled.
 
 use super::item::Item;
-use crate::commands::destinations::unhealthy;
+use crate::operations::destinations::unhealthy;
 use crate::operations::shell;
 
 pub(super) async fn examine(stack: &str) -> Item {

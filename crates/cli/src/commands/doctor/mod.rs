@@ -31,7 +31,7 @@ use delivery::subscription::name::SubscriptionName;
 use serde::Serialize;
 
 use self::item::{Item, State};
-use super::explain::named;
+use crate::operations::named::named;
 use crate::operations::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
 use crate::operations::stack::{self, Stack};
 use crate::terminal::advice::chain;

@@ -25,9 +25,9 @@ use uuid::Uuid;
 
 use super::failed;
 use super::item::Item;
-use crate::commands::try_out::sample_for;
 use crate::operations::container;
 use crate::operations::event_report::elements;
+use crate::operations::sample_events::sample_for;
 use crate::operations::shell;
 use crate::operations::stack::{self, Stack};
 use crate::terminal::text;

@@ -32,10 +32,10 @@ use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
 use self::asked::{Asked, Named};
-pub(crate) use self::event::who_gets;
 use crate::operations::destinations::{Now, NowArgs};
 use crate::operations::files::{Files, print_findings};
 use crate::operations::lints::DISPATCH_TIMEOUT_MS;
+use crate::operations::named::{listed, named};
 use crate::operations::stack::Stack;
 use crate::operations::store;
 use crate::operations::topics::{self, Deployed, Wanted};
@@ -171,27 +171,6 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
             })?;
             Ok(of_topic.subscriptions().cloned().collect())
         }
-    }
-}
-
-/// The subscription of this name.
-pub(crate) fn named(
-    catalogue: &Catalogue,
-    name: &SubscriptionName,
-) -> anyhow::Result<Arc<Subscription>> {
-    catalogue.subscription(name).cloned().ok_or_else(|| {
-        let names = catalogue.subscriptions().map(|of| of.name.to_string());
-        usage_error(format!("there is no subscription {name}{}", listed(names)))
-    })
-}
-
-/// The end of a message that something is not among these.
-fn listed(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.map(|name| format!("\n  {name}")).collect();
-    if names.is_empty() {
-        ": the files have none".to_owned()
-    } else {
-        format!("; there are{}", names.concat())
     }
 }
 

@@ -6,7 +6,6 @@ use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
 use delivery::subscription::name::SubscriptionName;
 
-use crate::commands::apply::print_changed;
 use crate::operations::change_record::RecordArgs;
 use crate::operations::stack::Stack;
 use crate::operations::store::Target;
@@ -15,6 +14,7 @@ use crate::operations::topics::{Change, Changed, Topics};
 use crate::terminal::confirm::may_proceed;
 use crate::terminal::output::note;
 use crate::terminal::text;
+use crate::views::changes::print_changed;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -7,10 +7,10 @@ use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
-use crate::commands::explain::who_gets;
 use crate::operations::files::{have_errors, print_findings};
 use crate::operations::store::Target;
 use crate::operations::topics::{Deployed, Topics, Wanted, read};
+use crate::operations::who_gets::who_gets;
 use crate::terminal::output::{Output, note, out_json};
 use crate::terminal::text;
 

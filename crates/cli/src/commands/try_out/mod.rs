@@ -26,7 +26,6 @@ use adapters::aws_identity::Identity;
 use adapters::machine::Machine;
 use delivery::delivery::outcome::{Exchange, TransportResult, Unsendable};
 use delivery::delivery::{Delivery, Origin};
-use delivery::event::schema::Schema;
 use delivery::event::{Element, Input};
 use delivery::explain::event_matches;
 use delivery::machine::step::{Arrival, arrive, group};
@@ -44,15 +43,15 @@ use dialects::{Finding, Reading, Severity};
 use self::consent::ConsentArgs;
 use self::curl::CurlCommand;
 use self::report::Report;
-use super::explain::named;
-use super::publish::{documents, text_of};
 use crate::operations::aws_targets::TargetRules;
 use crate::operations::environment::{EnvironmentArgs, receivers};
+use crate::operations::event_files::{documents, text_of};
 use crate::operations::event_report::elements;
 use crate::operations::files::{Files, print_findings};
 use crate::operations::from_here::FromHere;
 use crate::operations::locations::Locations;
-use crate::operations::sample_events;
+use crate::operations::named::named;
+use crate::operations::sample_events::sample_for;
 use crate::operations::unset_secrets::unset_secrets;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
@@ -190,20 +189,6 @@ fn deliveries(
             subscription.name
         ))),
     }
-}
-
-/// A sample event of a topic, in a form in which the destination can get it.
-pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
-    let input = match (input, subscription.destination.schema) {
-        (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
-        (input, _) => input,
-    };
-    sample_events::event_for(input)?.ok_or_else(|| {
-        usage_error(format!(
-            "the topic of {} reads messages of another service: give one with --event",
-            subscription.name
-        ))
-    })
 }
 
 /// Says where dispatch would do something else than to make this request now.

@@ -14,7 +14,11 @@ mod now;
 pub(crate) mod place;
 pub(crate) mod state;
 mod stopped;
+#[cfg(feature = "aws")]
+mod unhealthy;
 
 pub(crate) use now::{Now, NowArgs};
 pub(crate) use place::table_of;
 pub(crate) use stopped::{stopped, stopped_at};
+#[cfg(feature = "aws")]
+pub(crate) use unhealthy::unhealthy;

@@ -5,7 +5,7 @@ use clap::Parser as _;
 
 use crate::Arguments;
 
-#[path = "../../tests/documented/pages.rs"]
+#[path = "../tests/documented/pages.rs"]
 #[expect(dead_code, reason = "links and files are for the tests that run the pages")]
 mod pages;
 

@@ -1,0 +1,82 @@
+//! Which subscriptions get the events of a file, and the requests that they would make.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use delivery::event::Element;
+use delivery::ports::Clock as _;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+
+use crate::operations::event_files::{documents, text_of};
+use crate::operations::event_report::{EventReport, RequestReport, elements, report};
+use crate::operations::rendered_request::rendered_request;
+use crate::terminal::text;
+use crate::terminal::usage::usage_error;
+
+/// Explains each event of a file for each of these topics, about these subscriptions.
+pub(crate) fn reports(
+    file: &str,
+    catalogue: &Catalogue,
+    topics: &BTreeSet<TopicName>,
+    selected: &[Arc<Subscription>],
+) -> anyhow::Result<Vec<EventReport>> {
+    let now_ms = Machine.now_ms();
+    let names: BTreeSet<&SubscriptionName> = selected.iter().map(|of| &of.name).collect();
+    let text = text_of(file)?;
+    let documents: Vec<Arc<str>> = documents(&text).into_iter().map(|(_, text)| text).collect();
+    let of_topic = |topic| {
+        let elements = documents.iter().flat_map(|text| elements(catalogue, topic, text));
+        let explained = |(index, element)| {
+            let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
+            add_requests(&mut report, catalogue, &element);
+            report
+        };
+        elements.enumerate().map(explained).collect::<Vec<_>>()
+    };
+    let reports: Vec<EventReport> = topics.iter().flat_map(of_topic).collect();
+    if topics.is_empty() {
+        return Err(usage_error("no file names a topic"));
+    }
+    if reports.is_empty() {
+        return Err(usage_error(format!("{} contains no event", text::line(file))));
+    }
+    Ok(reports)
+}
+
+/// The names of all subscriptions that get one of the events of a file.
+///
+/// # Errors
+/// A usage error if the file cannot be read, or has something that is no event.
+pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTreeSet<String>> {
+    let all: Vec<Arc<Subscription>> = catalogue.subscriptions().cloned().collect();
+    let topics = catalogue.topics().map(|topic| topic.name.clone()).collect();
+    let reports = reports(file, catalogue, &topics, &all)?;
+    let malformed = reports.iter().find_map(|of| Some((of, of.problem.as_ref()?)));
+    if let Some((EventReport { event, topic, .. }, problem)) = malformed {
+        let file = text::line(file);
+        return Err(usage_error(format!(
+            "{file}: event {event} cannot be read for {topic}: {problem}"
+        )));
+    }
+    let subscriptions = reports.into_iter().flat_map(|of| of.subscriptions);
+    Ok(subscriptions.filter(|of| of.matches).map(|of| of.subscription).collect())
+}
+
+/// Adds the requests that templates make of the event, and the event as it was received.
+fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
+    let Element::Event(event) = element else { return };
+    let EventReport { subscriptions, onward, received, .. } = report;
+    let onward = onward.iter_mut().flat_map(|of| &mut of.subscriptions);
+    for of in subscriptions.iter_mut().chain(onward).filter(|of| of.matches) {
+        let name = of.subscription.parse().ok();
+        let subscription = name.and_then(|name| catalogue.subscription(&name));
+        let rendered = subscription.and_then(|subscription| rendered_request(subscription, event));
+        of.request = rendered.map(RequestReport::from);
+        if of.request.is_some() {
+            *received = Some(event.text().to_string());
+        }
+    }
+}

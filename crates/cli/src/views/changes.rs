@@ -1,0 +1,67 @@
+//! What `apply`, `rollback` and `subscriptions delete` change, for people.
+
+use delivery::explain::diff::{Change, FieldChange, Subject, diff};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+
+use crate::operations::topics::Changed;
+use crate::terminal::output::out;
+use crate::terminal::text;
+
+/// Prints what was written of a topic.
+pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Result<()> {
+    let name = text::line(&topic.to_string());
+    match changed {
+        Changed::Nothing => out(&format!("{name}: nothing to do\n")),
+        Changed::Written(bytes) => out(&format!("{name}: {bytes} bytes\n")),
+    }
+}
+
+/// Prints the difference by subscription and field; returns whether anything is removed.
+pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
+    let changes = diff(old, new);
+    let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
+    match (restricts(old), restricts(new)) {
+        (false, true) => out("+ SecretPolicy\n    a secret may be sent only where it is listed\n")?,
+        (true, false) => out("- SecretPolicy\n    every secret may be sent anywhere\n")?,
+        (true, true) | (false, false) if changes.is_empty() => out("no subscription changes\n")?,
+        (true, true) | (false, false) => {}
+    }
+    for (subject, change) in &changes {
+        out(&describe(subject, change))?;
+    }
+    Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
+}
+
+/// A change in lines; a line end within a value would look like another change.
+fn describe(subject: &Subject, change: &Change) -> String {
+    let name = text::line(&subject.to_string());
+    let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));
+    let (mark, fields): (_, String) = match change {
+        Change::Added(shown) => {
+            ("+", shown.iter().map(|(name, value)| field(name, value.clone())).collect())
+        }
+        Change::Changed(changes) => {
+            let changed = |of: &FieldChange| field(&of.field, format!("{} -> {}", of.old, of.new));
+            ("~", changes.iter().map(changed).collect())
+        }
+        Change::Removed => ("-", field("warning", consequence(subject).to_owned())),
+    };
+    format!("{mark} {name}\n{fields}")
+}
+
+/// The consequence of a removal.
+fn consequence(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::Secrets(_) => {
+            "its hosts no longer may have it; if no entry of a SecretPolicy is left, every secret may be sent anywhere"
+        }
+        Subject::Notifications => {
+            "notices about destinations and dead letters are no longer published"
+        }
+        Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
+        Subject::Subscription(_) => {
+            "removed; its deliveries that wait for a retry become dead letters (SubscriptionNotFound)"
+        }
+    }
+}
