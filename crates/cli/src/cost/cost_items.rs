@@ -358,7 +358,7 @@ pub(super) fn logs<const N: usize>(logs: [(&'static str, (f64, String)); N]) -> 
 }
 
 fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let mut items = Vec::from(stored(plan, load.deliveries * average.dead_letters, load.blobs));
+    let mut items = Vec::from(stored(plan, load.blobs));
     items.push(requests(plan, load.deliveries * average.attempts));
     items
 }
@@ -370,8 +370,8 @@ pub(super) fn requests(plan: &Plan, attempts: f64) -> CostItem {
     CostItem::new("requests to destinations", attempts * bytes / GB, &DATA_OUT, formula)
 }
 
-/// Dead letters, written as so many blobs and kept, each blob with a tag.
-pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 3] {
+/// Dead letters, each written as a blob with a tag, and kept.
+pub(super) fn stored(plan: &Plan, dead_letters: f64) -> [CostItem; 3] {
     let dead_letter_bytes = plan.traffic.event_bytes + BLOB_OVERHEAD_BYTES;
     let kept_ms = plan.deployment.dead_letters_kept_ms;
     let months = as_f64(kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
@@ -384,13 +384,13 @@ pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 3
     );
     let puts = format!("{} dead letters", count(dead_letters));
     [
-        CostItem::new("dead letters written", blobs, &PUT, puts),
+        CostItem::new("dead letters written", dead_letters, &PUT, puts),
         CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
         CostItem::new(
             "dead letters tagged",
-            blobs * months,
+            dead_letters * months,
             &TAG,
-            format!("{} blobs × 1 tag, {} months", count(blobs), decimals(months)),
+            format!("{} blobs × 1 tag, {} months", count(dead_letters), decimals(months)),
         ),
     ]
 }

@@ -113,8 +113,7 @@ impl Load {
             hops_together,
             hop_sends: hops / hops_together * chunks(hops_together * bytes),
             dead_letter_sends: dead_letters * chunks(bytes),
-            blobs: dead_letters
-                / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
+            blobs: dead_letters,
             slow_lane: deliveries * traffic.slow_share * (2.0 * chunks(bytes) + 1.0),
             table: TableUse::of(plan, &users),
             subscriptions: SubscriptionReads::of(deployment, users.queues),

@@ -56,7 +56,7 @@ impl Outage {
         let work = Work::of(subscription, life, waits);
         let waiting = (work.messages > 0.0).then(|| waiting(plan, subscription, &work))?;
         let is_stored = life.stored.is_some();
-        let dead_letters = if is_stored { dead_letters(plan, subscription) } else { Vec::new() };
+        let dead_letters = if is_stored { dead_letters(plan) } else { Vec::new() };
         Some(Self { waiting, dead_letters })
     }
 }
@@ -170,7 +170,7 @@ fn shared(
     reads.into_iter().chain(table(&TableUse::of(&plan, &users))).collect()
 }
 
-fn dead_letters(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
+fn dead_letters(plan: &Plan) -> Vec<CostItem> {
     let deployment = &plan.deployment;
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
     let queue =
@@ -184,8 +184,7 @@ fn dead_letters(plan: &Plan, subscription: &Subscription) -> Vec<CostItem> {
     items.extend(storing(&queue, deployment));
     let lines = [(1.0, "dead letters", DEAD_LETTER_LINES_BYTES)];
     items.extend(logs([("logs of deliveries", log_lines(deployment, DELIVERIES, &lines))]));
-    let blobs = DELIVERIES / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill));
-    items.extend(stored(plan, DELIVERIES, blobs));
+    items.extend(stored(plan, DELIVERIES));
     items.retain(|item| item.thousandths > 0);
     items
 }

@@ -50,14 +50,14 @@ impl Pause {
     }
 }
 
-/// A dead letter each, whatever the subscription says: what is set aside shares no blobs.
+/// A dead letter each.
 fn set_aside(plan: &Plan) -> Vec<CostItem> {
     let bytes = plan.traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
     // They come as evenly as the events.
     let work = load::stored(DELIVERIES);
     let queue = QueueLoad::of(&work, &load::mapping_of_dead_letters(&plan.deployment), bytes);
     let mut items = carried(plan, "dead letters sent", (&queue, bytes), DEAD_LETTER_LINES_BYTES);
-    items.extend(stored(plan, DELIVERIES, DELIVERIES));
+    items.extend(stored(plan, DELIVERIES));
     items
 }
 
