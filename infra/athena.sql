@@ -16,7 +16,7 @@
 --   * year, month, day and hour are integers. Athena looks for every hour that a query does not exclude, so exclude them, by
 --     integers: year() and the like return bigint, which has to be cast.
 
--- Blobs as lines of text. A JSON SerDe cannot read them: it accepts objects only, four of the five formats are arrays, and
+-- Blobs as lines of text. A JSON SerDe cannot read them: it accepts objects only, four of the five formats are arrays of one, and
 -- a blob has the line breaks of the published event. The column delimiter cannot occur in JSON, so a line is one column.
 -- The ledgers of replays, below _replays/, are in no such partition.
 CREATE EXTERNAL TABLE IF NOT EXISTS deadletter_lines (line STRING)

@@ -18,9 +18,8 @@ use delivery::subscription::sink::Container;
 /// The folder that `lastmile dev` and `lastmile demo` write.
 pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 
-/// The largest blob that is read. The functions write less than half of it: the messages of an invocation have at most 6 MB, and
-/// no format has an event more than three times.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+/// The largest blob that is read. The functions write less than half of it: an event has at most 1 MiB, no format has an event
+/// more than three times, and an escape has at most six bytes.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
 /// The largest file of a ledger that is read: the plan of some 1,000,000 dead letters.
 pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;

@@ -42,7 +42,7 @@ pub struct DeadLetters {
     pub(crate) observer: Option<ReadObserver>,
 }
 
-/// A count of blobs that hold dead letters.
+/// A count of dead letters, by their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedTotal {
     /// The number of those listed.
@@ -100,7 +100,7 @@ impl DeadLetters {
         };
         // Blobs come by their hour and when they were written; only the content tells the decision.
         sort_newest_first(&mut found);
-        // A shared blob may hold more than were missing.
+        // More are read at a time than are missing if the content decides.
         found.truncate(limit.unwrap_or(usize::MAX));
         Ok(found)
     }
@@ -123,7 +123,7 @@ impl DeadLetters {
                 let (now, later) =
                     blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
                 blobs = later;
-                let reads = stream::iter(now).map(|blob| self.summaries_of(blob));
+                let reads = stream::iter(now).map(|blob| self.summary(blob));
                 let letters: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;
                 let matching =
                     letters.into_iter().flatten().filter(|letter| filter.matches(letter));
@@ -141,7 +141,7 @@ impl DeadLetters {
         let blobs = self.listed_blobs(filter, Content::Whole);
         let read = blobs.map_ok(move |blob| async move { self.read_with_permit(&blob).await });
         let letters = read.try_buffered(READS_AT_ONCE);
-        once(filter, letters.map_ok(|(letters, _permit)| letters))
+        once(filter, letters.map_ok(|(letter, _permit)| letter))
     }
 
     /// The summary of every matching dead letter, once, in the same order.
@@ -150,7 +150,7 @@ impl DeadLetters {
         filter: &'a Filter,
     ) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
         let blobs = self.listed_blobs(filter, Content::Summary);
-        let read = blobs.map_ok(move |blob| async move { self.summaries_of(&blob).await });
+        let read = blobs.map_ok(move |blob| async move { self.summary(&blob).await });
         once(filter, read.try_buffered(READS_AT_ONCE))
     }
 
@@ -175,8 +175,8 @@ impl DeadLetters {
         hours.map_ok(|blobs| stream::iter(blobs).map(Ok)).try_flatten()
     }
 
-    /// The number of blobs that hold matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages.
-    /// `None` if a listing does not tell it. A shared blob holds more than one dead letter.
+    /// The number of matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages.
+    /// `None` if a listing does not tell it. A GUID that is in two blobs counts twice.
     ///
     /// # Errors
     /// When the container cannot be listed.
@@ -189,7 +189,7 @@ impl DeadLetters {
         for _ in 0..COUNTED_PAGES_MAX {
             let page = self.container.page(&request).await?;
             let letters = page.entries.iter().filter(|it| {
-                hour_of_key(&it.key, &root).is_some() && filter.may_match_key(&it.key)
+                hour_of_key(&it.key, &root).is_some() && filter.has_wanted_key(&it.key)
             });
             count += letters.count() as u64;
             request.page_token = page.next;
@@ -200,17 +200,14 @@ impl DeadLetters {
         Ok(Some(ListedTotal { count, is_all: false }))
     }
 
-    /// Every blob that may hold a matching dead letter, by its key, with the summaries of all its dead letters; a
+    /// The summary of every blob that may hold a matching dead letter; `None` for one that is not a dead letter. A
     /// GUID may occur twice.
-    pub fn whole_blobs<'a>(
+    pub fn of_every_blob<'a>(
         &'a self,
         filter: &'a Filter,
-    ) -> BoxStream<'a, anyhow::Result<(String, Vec<StoredDeadLetter>)>> {
+    ) -> BoxStream<'a, anyhow::Result<Option<StoredDeadLetter>>> {
         let blobs = self.listed_blobs(filter, Content::Summary);
-        let read = blobs.map_ok(move |blob| async move {
-            let letters = self.summaries_of(&blob).await?;
-            Ok((blob.key, letters))
-        });
+        let read = blobs.map_ok(move |blob| async move { self.summary(&blob).await });
         // Callers need no order, so a slow blob does not hold up the others.
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
@@ -228,8 +225,8 @@ impl DeadLetters {
         let blobs: Vec<Entry> = self.blobs(filter).try_collect().await?;
         let new: Vec<Entry> =
             blobs.into_iter().filter(|blob| seen.insert(blob.key.clone())).collect();
-        let reads = stream::iter(&new).map(|blob| self.summaries_of(blob)).buffered(READS_AT_ONCE);
-        let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
+        let reads = stream::iter(&new).map(|blob| self.summary(blob)).buffered(READS_AT_ONCE);
+        let letters: Vec<Option<StoredDeadLetter>> = reads.try_collect().await?;
         let mut letters: Vec<StoredDeadLetter> = letters.into_iter().flatten().collect();
         letters.sort_by_key(|letter| (decided_ms(letter), letter.id));
         Ok(letters)
@@ -278,14 +275,14 @@ pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
 /// The matching dead letters of these blobs, each once.
 fn once<'a>(
     filter: &'a Filter,
-    blobs: impl Stream<Item = anyhow::Result<Vec<StoredDeadLetter>>> + Send + 'a,
+    blobs: impl Stream<Item = anyhow::Result<Option<StoredDeadLetter>>> + Send + 'a,
 ) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
     let mut seen = HashSet::new();
-    let letters = blobs.map_ok(|letters| stream::iter(letters).map(Ok)).try_flatten();
-    let is_new = move |letter: &StoredDeadLetter| {
-        ready(filter.matches(letter) && seen.insert(identity(letter)))
-    };
-    Box::pin(letters.try_filter(is_new))
+    Box::pin(blobs.try_filter_map(move |letter| {
+        let is_new =
+            |letter: &StoredDeadLetter| filter.matches(letter) && seen.insert(identity(letter));
+        ready(Ok(letter.filter(is_new)))
+    }))
 }
 
 pub(crate) fn sort_newest_first(letters: &mut [StoredDeadLetter]) {

@@ -1,6 +1,6 @@
 //! Reads on disk, so that a second look at a container reads only new objects.
 //!
-//! A file for each container has a line for each object: its key, its ETag and its content. That is the summaries of dead letters,
+//! A file for each container has a line for each object: its key, its ETag and its content. That is the summary of a dead letter,
 //! a dismissal, or the ledger of a job that is over. These objects rarely change, and the ETag shows one that did. Several
 //! processes append whole lines to one file.
 //!

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::deadletter::stored::{StoredDeadLetter, id_of_key};
 use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::cause::{CauseId, CausePrefix, cause_id};
 use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
-use crate::key::{NAME_FOLDERS, file_stem};
+use crate::key::NAME_FOLDERS;
 use crate::state::{LetterState, LetterStates, WantedState};
 
 /// Which dead letters match: any value of a field, and all fields that have one.
@@ -79,7 +79,6 @@ impl Filter {
         let is_like = |pattern: &Pattern, text: &Option<String>| {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
-        let own_ids = || [letter.id, letter.delivery_id()].map(|id| id.to_string());
         // Its sink has failed as well, if there is one.
         let failure = letter.failure();
         let outcomes =
@@ -99,7 +98,7 @@ impl Filter {
             && any(&self.types, |of| is_like(of, &letter.event_type))
             && any(&self.sources, |of| is_like(of, &letter.source))
             && any(&self.ids, |of| {
-                is_like(of, &letter.event_id) || own_ids().iter().any(|id| of.matches(id))
+                is_like(of, &letter.event_id) || of.matches(&letter.id.to_string())
             })
             && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
@@ -131,11 +130,9 @@ impl Filter {
         Self { wanted_states: Vec::new(), ..self }
     }
 
-    /// Looks up the state by the name of the blob, which is the id of its only dead letter. The name of a shared
-    /// blob is no id: it always may match.
-    pub(crate) fn may_match_key(&self, key: &str) -> bool {
-        let id = file_stem(key).parse();
-        id.map_or(true, |id: Uuid| !self.states.is_known(id) || self.has_wanted_state(id))
+    /// Looks up the state by the key, which has the id.
+    pub(crate) fn has_wanted_key(&self, key: &str) -> bool {
+        self.has_wanted_state(id_of_key(key))
     }
 
     fn matches_cause(&self, id: CauseId) -> bool {
@@ -275,7 +272,7 @@ impl SearchText {
         ];
         texts.into_iter().flatten().any(|text| self.is_in(text))
             || self.is_in(&letter.subscription.to_string())
-            || [letter.id, letter.delivery_id()].iter().any(|id| self.is_in(&id.to_string()))
+            || self.is_in(&letter.id.to_string())
     }
 
     fn is_in(&self, text: &str) -> bool {

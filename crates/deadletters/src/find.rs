@@ -1,19 +1,18 @@
 //! Single dead letters: found by id, by the beginning of an id, by key, or by the event's id.
 //!
-//! Separate because the keys answer most of these look-ups without a blob being read; only what is
-//! in a shared blob, and ids of events, cost reading everything.
+//! Separate because the keys answer most of these look-ups without a blob being read; only ids of
+//! events cost reading everything.
 
 use std::collections::{HashMap, HashSet};
 
 use adapters::storage::Entry;
-use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::deadletter::stored::{StoredDeadLetter, id_of_key};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity, sort_newest_first};
 use crate::filter::Filter;
-use crate::key::file_stem;
 use crate::walk::ReadAhead;
 
 /// A shorter beginning of an id is not looked up: it would match by accident.
@@ -45,18 +44,18 @@ impl DeadLetters {
         for wanted in wanted {
             match self.as_key(wanted) {
                 Some(key) => {
-                    let letters = self.of_key(&key).await?.into_iter();
-                    found.extend(letters.map(|letter| (identity(&letter), letter)));
+                    let letter = self.of_key(&key).await?;
+                    found.insert(identity(&letter), letter);
                 }
                 None => _ = missing.insert(wanted),
             }
         }
         if !missing.is_empty() {
-            self.find_by_name(&mut missing, &mut found).await?;
+            self.find_by_id(&mut missing, &mut found).await?;
         }
         if !missing.is_empty() {
             // Last, because it reads every blob.
-            self.find_inside(&missing, &mut found).await?;
+            self.find_by_event(&missing, &mut found).await?;
         }
         let mut found: Vec<StoredDeadLetter> = found.into_values().collect();
         sort_newest_first(&mut found);
@@ -88,8 +87,8 @@ impl DeadLetters {
         Ok(SameEvent { letters, is_whole })
     }
 
-    /// Looks at file names alone: a blob with one dead letter is named after its id.
-    async fn find_by_name(
+    /// Looks for ids, at keys alone.
+    async fn find_by_id(
         &self,
         missing: &mut HashSet<&str>,
         found: &mut Found,
@@ -98,12 +97,12 @@ impl DeadLetters {
         let mut blobs = std::pin::pin!(self.blobs(&all));
         let mut named = HashSet::new();
         while let Some(blob) = blobs.try_next().await? {
-            let name = file_stem(&blob.key);
-            let Some(wanted) = missing.iter().find(|wanted| matches_id(wanted, name)) else {
+            let id = id_of_key(&blob.key).to_string();
+            let Some(wanted) = missing.iter().find(|wanted| matches_id(wanted, &id)) else {
                 continue;
             };
             named.insert(*wanted);
-            for letter in self.read(&blob).await? {
+            if let Some(letter) = self.read(&blob).await? {
                 found.entry(identity(&letter)).or_insert(letter);
             }
         }
@@ -111,18 +110,18 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Looks into every blob: for dead letters that share one, and for ids of events.
-    async fn find_inside(&self, missing: &HashSet<&str>, found: &mut Found) -> anyhow::Result<()> {
+    /// Looks into every blob, for ids of events.
+    async fn find_by_event(
+        &self,
+        missing: &HashSet<&str>,
+        found: &mut Found,
+    ) -> anyhow::Result<()> {
         let all = Filter::default();
         let mut summaries = self.summaries(&all);
         while let Some(summary) = summaries.try_next().await? {
-            let of_event = summary.event_id.as_deref().is_some_and(|event| missing.contains(event));
-            let ids = [summary.id, summary.delivery_id()].map(|id| id.to_string());
-            let is_of = |wanted: &&str| ids.iter().any(|id| matches_id(wanted, id));
-            if of_event || missing.iter().any(is_of) {
-                let letters = self.of_key(&summary.key).await?.into_iter();
-                let of_id = letters.filter(|letter| letter.id == summary.id);
-                found.extend(of_id.map(|letter| (identity(&letter), letter)));
+            if summary.event_id.as_deref().is_some_and(|event| missing.contains(event)) {
+                let letter = self.of_key(&summary.key).await?;
+                found.insert(identity(&letter), letter);
             }
         }
         Ok(())

@@ -57,12 +57,6 @@ pub(crate) fn hour_of_key(key: &str, root: &str) -> Option<Range<u64>> {
     .flatten()
 }
 
-/// The file name of a blob without its extension: the GUID.
-pub(crate) fn file_stem(key: &str) -> &str {
-    let file = key.rsplit('/').next().unwrap_or(key);
-    file.strip_suffix(".json").unwrap_or(file)
-}
-
 #[cfg(test)]
 mod tests {
     use delivery::time::moment::rfc3339;
@@ -109,6 +103,5 @@ mod tests {
         assert_eq!(hour_of_key(key, "p/"), time_range(&["2026", "11", "20", "7"]));
         assert_eq!(hour_of_key(key, ""), None);
         assert_eq!(hour_of_key("_replays/t/s/2026/11/20/7/1.json", ""), None);
-        assert_eq!(file_stem(key), "6f1c2a9e");
     }
 }

@@ -33,16 +33,15 @@ impl DeadLetters {
         let wanted_states = vec![WantedState::Only(LetterState::Open)];
         let filter = Filter { reasons, wanted_states, ..Filter::default() };
         let filter = self.with_states(filter).await?;
-        let mut blobs = self.whole_blobs(&filter);
+        let mut blobs = self.of_every_blob(&filter);
         let mut found: HashMap<Uuid, (SubscriptionName, Reason)> = HashMap::new();
         let (mut reads, mut is_all) = (0, false);
         while reads < LEFT_BEHIND_READS_MAX && !is_all {
             reads += 1;
-            let blob = blobs.try_next().await?;
-            is_all = blob.is_none();
-            let letters = blob.into_iter().flat_map(|(_, letters)| letters);
-            let set_aside = letters.filter(|letter| filter.matches(letter));
-            found.extend(set_aside.filter_map(|letter| {
+            let read = blobs.try_next().await?;
+            is_all = read.is_none();
+            let set_aside = read.flatten().filter(|letter| filter.matches(letter));
+            found.extend(set_aside.and_then(|letter| {
                 Some((letter.id, (letter.subscription, letter.reason.parse().ok()?)))
             }));
         }

@@ -39,12 +39,23 @@ pub struct LetterCache {
     pub is_truncated: bool,
     /// When reading them was finished.
     pub read_ms: u64,
-    /// The cause of each dead letter, by its address in memory: the same ids may occur twice.
-    causes: HashMap<usize, Arc<KnownCause>>,
-    /// The matching dead letters of each blob.
-    blobs: HashMap<String, Vec<Arc<StoredDeadLetter>>>,
+    /// The matching dead letter of each blob, by its key; `None` where none matches.
+    blobs: HashMap<String, Option<CachedLetter>>,
     /// The since and until of the filter.
     range_ms: (Option<u64>, Option<u64>),
+}
+
+/// A dead letter with its cause, which takes long to find.
+#[derive(Clone)]
+struct CachedLetter {
+    letter: Arc<StoredDeadLetter>,
+    cause: Arc<KnownCause>,
+}
+
+impl CachedLetter {
+    fn of(letter: StoredDeadLetter) -> Self {
+        Self { cause: Arc::new(KnownCause::of(&letter)), letter: Arc::new(letter) }
+    }
 }
 
 impl LetterCache {
@@ -74,7 +85,7 @@ impl LetterCache {
 
     /// The cause of one of its dead letters.
     fn cause(&self, letter: &StoredDeadLetter) -> Option<&KnownCause> {
-        self.causes.get(&address(letter)).map(Arc::as_ref)
+        self.blobs.get(&letter.key)?.as_ref().map(|cached| cached.cause.as_ref())
     }
 }
 
@@ -97,14 +108,14 @@ impl DeadLetters {
             .filter(|before| before.range_ms.0 <= range_ms.0 && before.range_ms.1 == range_ms.1);
         let blobs = self.blobs(filter).map_ok(|blob| async move {
             let known = before.and_then(|before| before.blobs.get(&blob.key));
-            let letters = match known {
-                Some(letters) => letters.clone(),
+            let cached = match known {
+                Some(cached) => cached.clone(),
                 None => {
-                    let letters = self.summaries_of(&blob).await?.into_iter();
-                    letters.filter(|letter| filter.matches(letter)).map(Arc::new).collect()
+                    let letter = self.summary(&blob).await?;
+                    letter.filter(|letter| filter.matches(letter)).map(CachedLetter::of)
                 }
             };
-            Ok((blob.key, letters))
+            Ok((blob.key, cached))
         });
         let (mut kept, mut letters, mut seen) = (HashMap::new(), Vec::new(), HashSet::new());
         let mut blobs = std::pin::pin!(blobs.try_buffered(READS_AT_ONCE));
@@ -115,30 +126,21 @@ impl DeadLetters {
                 break;
             }
             // Again, because known blobs were filtered by a range that may have begun earlier.
-            let matching = found
-                .iter()
-                .filter(|letter| filter.matches(letter) && seen.insert(identity(letter)));
-            letters.extend(matching.cloned());
-            empty += usize::from(found.is_empty());
-            if !found.is_empty() || empty <= KEYS_MAX {
+            let letter = found.as_ref().map(|cached| &cached.letter);
+            let is_new = |letter: &&Arc<StoredDeadLetter>| {
+                filter.matches(letter) && seen.insert(identity(letter))
+            };
+            letters.extend(letter.filter(is_new).cloned());
+            empty += usize::from(found.is_none());
+            if found.is_some() || empty <= KEYS_MAX {
                 kept.insert(key, found);
             }
         }
         letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
         let states = Arc::new(self.states().await?);
-        // An address is a safe key: a dead letter of `before` does not move while `before` exists.
-        let cause = |letter: &Arc<StoredDeadLetter>| {
-            let known = before.and_then(|before| before.causes.get(&address(letter))).cloned();
-            (address(letter), known.unwrap_or_else(|| Arc::new(KnownCause::of(letter))))
-        };
-        let causes = letters.iter().map(cause).collect();
         let read_ms = Machine.now_ms();
-        Ok(LetterCache { letters, states, is_truncated, read_ms, causes, blobs: kept, range_ms })
+        Ok(LetterCache { letters, states, is_truncated, read_ms, blobs: kept, range_ms })
     }
-}
-
-fn address(letter: &StoredDeadLetter) -> usize {
-    std::ptr::from_ref(letter).addr()
 }
 
 #[cfg(test)]
@@ -168,7 +170,7 @@ mod tests {
             ..Filter::default()
         };
         let shape = |cache: &LetterCache| {
-            (cache.letters.len(), cache.blobs.values().map(Vec::len).sum(), cache.blobs.len())
+            (cache.letters.len(), cache.blobs.values().flatten().count(), cache.blobs.len())
         };
         let first = letters.cache(&until("2026-11-20T07:02:00Z"), None).await.unwrap();
         assert_eq!(shape(&first), (1, 1, 2));

@@ -3,7 +3,7 @@
 //! Separate from [`crate::dead_letters`], which decides which blobs are read: here are the size of a blob, the memory of the
 //! reads under way, and the cache.
 //!
-//! Promises: a blob above [`BLOB_MAX_BYTES`] is never read whole. A blob that cannot be read as dead letters is counted, and hides
+//! Promises: a blob above [`BLOB_MAX_BYTES`] is never read whole. A blob that cannot be read as a dead letter is counted, and hides
 //! no other. A summary is the same whether it comes from the cache or from its blob.
 
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ use tokio::sync::SemaphorePermit;
 use crate::container::{BLOB_MAX_BYTES, TooLarge};
 use crate::dead_letters::DeadLetters;
 use crate::reads::{PERMIT_BYTES, READ_PERMITS, ReadProgress, UnreadableBlobs};
-use crate::summary::{restored, saved, summary};
+use crate::summary::{SavedLetter, summary};
 
 impl DeadLetters {
     /// The blobs so far that were not dead letters.
@@ -25,8 +25,8 @@ impl DeadLetters {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The dead letters of a blob; none if it was removed meanwhile or is not a dead letter.
-    pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    /// The dead letter of a blob; `None` if it was removed meanwhile or is not a dead letter.
+    pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         Ok(self.read_with_permit(blob).await?.0)
     }
 
@@ -37,39 +37,39 @@ impl DeadLetters {
     pub(crate) async fn read_with_permit(
         &self,
         blob: &Entry,
-    ) -> anyhow::Result<(Vec<StoredDeadLetter>, SemaphorePermit<'_>)> {
+    ) -> anyhow::Result<(Option<StoredDeadLetter>, SemaphorePermit<'_>)> {
         let permits = u32::try_from(blob.bytes.div_ceil(PERMIT_BYTES)).unwrap_or(READ_PERMITS);
         let permit = self.memory.acquire_many(permits.clamp(1, READ_PERMITS)).await;
         let permit = permit.context("the permits are never closed")?;
-        let letters = match self.content(blob).await? {
-            Ok(None) => Vec::new(),
+        let letter = match self.content(blob).await? {
+            Ok(None) => None,
             Ok(Some(bytes)) => self.parsed(read(&blob.key, &self.container.prefix, &bytes)),
             Err(too_large) => self.parsed(Err(format!("{}: {too_large}", blob.key))),
         };
         self.report(ReadProgress::Read);
-        Ok((letters, permit))
+        Ok((letter, permit))
     }
 
-    /// The summaries of the dead letters of a blob: from the cache, else from the blob.
-    pub(crate) async fn summaries_of(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    /// The summary of the dead letter of a blob: from the cache, else from the blob.
+    pub(crate) async fn summary(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&blob.key, &blob.etag));
-        if let Some(letters) = cached.and_then(|saved| restored(saved, &blob.key)) {
-            return Ok(letters);
+        if let Some(letter) = cached.and_then(|saved: SavedLetter| saved.restore(&blob.key)) {
+            return Ok(Some(letter));
         }
-        let (letters, _permit) = self.read_with_permit(blob).await?;
-        let letters: Vec<StoredDeadLetter> = letters.into_iter().map(summary).collect();
-        // A blob without dead letters is read again, so that it is reported again.
-        if let (Some(cache), false) = (&self.cache, letters.is_empty()) {
-            cache.put(&blob.key, &blob.etag, &saved(&letters));
+        let (letter, _permit) = self.read_with_permit(blob).await?;
+        let letter = letter.map(summary);
+        // A blob without a dead letter is read again, so that it is reported again.
+        if let (Some(cache), Some(letter)) = (&self.cache, &letter) {
+            cache.put(&blob.key, &blob.etag, &SavedLetter::of(letter));
         }
-        Ok(letters)
+        Ok(letter)
     }
 
-    /// The dead letters of the blob with this key.
+    /// The dead letter of the blob with this key.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
-    pub async fn of_key(&self, key: &str) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    pub async fn of_key(&self, key: &str) -> anyhow::Result<StoredDeadLetter> {
         read(key, &self.container.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
     }
 
@@ -90,14 +90,14 @@ impl DeadLetters {
         }
     }
 
-    /// The dead letters; none, and one more unreadable blob, if there is a problem.
-    fn parsed(&self, read: Result<Vec<StoredDeadLetter>, String>) -> Vec<StoredDeadLetter> {
-        read.unwrap_or_else(|problem| {
+    /// The dead letter; `None`, and one more unreadable blob, if there is a problem.
+    fn parsed(&self, read: Result<StoredDeadLetter, String>) -> Option<StoredDeadLetter> {
+        let count = |problem: String| {
             let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
             unreadable.count += 1;
             unreadable.example = problem;
-            Vec::new()
-        })
+        };
+        read.map_err(count).ok()
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let size = "it has 67108865 bytes, and at most 67108864 are read";
         let listed = letters.newest(&Filter::default(), None).await.unwrap();
         // The listing of this one gave a smaller size.
-        assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], vec![]));
+        assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], None));
         assert_eq!(letters.container.requests(), 5, "four listings, and one read");
         let unreadable = letters.unreadable_blobs();
         assert_eq!((unreadable.count, unreadable.example), (2, format!("{KEY}: {size}")));

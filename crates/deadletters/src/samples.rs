@@ -19,7 +19,6 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
     };
     StoredDeadLetter {
         id,
-        stated_id: Some(id),
         key: format!("shop/orders/billing/2026/11/20/7/{id}.json"),
         subscription: "shop/orders/billing".parse().unwrap(),
         reason: "MaxDeliveryAttemptsExceeded".to_owned(),
@@ -58,10 +57,7 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
 
 /// A dead letter in the plan of a job.
 pub(crate) fn planned(number: u128) -> PlannedReplay {
-    PlannedReplay {
-        letter: Uuid::from_u128(number),
-        key: format!("a/b/c/2026/1/2/3/{number}.json"),
-    }
+    PlannedReplay { key: format!("a/b/c/2026/1/2/3/{}.json", Uuid::from_u128(number)) }
 }
 
 /// Its entry in the ledger of the job `j`, of millisecond 7.

@@ -4,9 +4,9 @@
 //! memory.
 //!
 //! Promises: filters, causes, sums and the plan of a replay give the same for a summary as for its dead letter. A summary has
-//! no part of the event but its id, type and source. The form in the cache is read back as the same summaries.
+//! no part of the event but its id, type and source. The form in the cache is read back as the same summary.
 
-use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink, id_of_key};
 use delivery::delivery::FailingDestination;
 use delivery::delivery::replay::Replay;
 use delivery::subscription::dead_letter_format::{Format, Layout};
@@ -52,21 +52,9 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// These summaries as the cache keeps them.
-pub(crate) fn saved(letters: &[StoredDeadLetter]) -> Vec<SavedLetter> {
-    letters.iter().map(SavedLetter::of).collect()
-}
-
-/// The summaries of the blob with this key; `None` if a word of them is unknown.
-pub(crate) fn restored(saved: Vec<SavedLetter>, key: &str) -> Option<Vec<StoredDeadLetter>> {
-    saved.into_iter().map(|letter| letter.restore(key)).collect()
-}
-
-/// A summary in the cache.
+/// A summary in the cache, beside its key.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedLetter {
-    id: Uuid,
-    stated_id: Option<Uuid>,
     /// Namespace, topic and name: each may have a slash.
     subscription: [String; 3],
     reason: String,
@@ -112,12 +100,11 @@ struct SavedSink {
 }
 
 impl SavedLetter {
-    fn of(letter: &StoredDeadLetter) -> Self {
+    /// This summary as the cache keeps it.
+    pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
         let SubscriptionName { topic: TopicName { namespace, topic }, name } =
             letter.subscription.clone();
         Self {
-            id: letter.id,
-            stated_id: letter.stated_id,
             subscription: [namespace, topic, name],
             reason: letter.reason.clone(),
             outcome: letter.outcome.clone(),
@@ -142,13 +129,12 @@ impl SavedLetter {
         }
     }
 
-    /// The summary; `None` if a word is unknown.
-    fn restore(self, key: &str) -> Option<StoredDeadLetter> {
+    /// The summary of the blob with this key; `None` if a word of it is unknown.
+    pub(crate) fn restore(self, key: &str) -> Option<StoredDeadLetter> {
         let [namespace, topic, name] = self.subscription;
         let replay = self.replay.map(|(job, letter)| Replay::new(&job, letter));
         Some(StoredDeadLetter {
-            id: self.id,
-            stated_id: self.stated_id,
+            id: id_of_key(key),
             key: key.to_owned(),
             subscription: SubscriptionName { topic: TopicName { namespace, topic }, name },
             reason: self.reason,
@@ -343,15 +329,15 @@ mod tests {
 
     #[test]
     fn summaries_in_the_cache_are_read_back() {
-        let key = letter(1).key;
-        let summaries = letters()
-            .into_iter()
-            .map(|letter| StoredDeadLetter { key: key.clone(), ..summary(letter) });
-        let summaries: Vec<StoredDeadLetter> = summaries.collect();
-        let text = serde_json::to_string(&saved(&summaries)).unwrap();
-        assert_eq!(restored(serde_json::from_str(&text).unwrap(), &key), Some(summaries));
-        let unknown = text.replacen("\"nested\"", "\"round\"", 1);
-        assert_ne!(unknown, text);
-        assert_eq!(restored(serde_json::from_str(&unknown).unwrap(), &key), None);
+        let restored =
+            |text: &str, key: &str| serde_json::from_str::<SavedLetter>(text).unwrap().restore(key);
+        for summary in letters().into_iter().map(summary) {
+            let text = serde_json::to_string(&SavedLetter::of(&summary)).unwrap();
+            let key = summary.key.clone();
+            assert_eq!(restored(&text, &key), Some(summary));
+            let unknown = text.replacen("\"format\":\"", "\"format\":\"round-", 1);
+            assert_ne!(unknown, text);
+            assert_eq!(restored(&unknown, &key), None);
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Walk {
             let blobs = try_join_all(hours.into_iter().map(|hour| self.blobs(hour))).await?;
             self.pending.extend(opened.into_iter().flatten());
             let mut blobs: Vec<(u64, Entry)> = blobs.into_iter().flatten().collect();
-            blobs.retain(|(_, blob)| self.filter.may_match_key(&blob.key));
+            blobs.retain(|(_, blob)| self.filter.has_wanted_key(&blob.key));
             if !blobs.is_empty() {
                 // The key breaks ties, so that two walks give the same order.
                 blobs.sort_by_cached_key(|(hour, blob)| {

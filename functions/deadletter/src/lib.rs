@@ -1,14 +1,13 @@
 //! deadletter: from the dead-letter queue to object storage.
 //!
-//! This file is the flow of a batch, top to bottom: **decode → due? → group → store → record ends → done, retry
+//! This file is the flow of a batch, top to bottom: **decode → due? → store → record ends → done, retry
 //! later, or last resort**. The dead letter in the message holds everything: this function reads no
-//! subscriptions. Dead letters that share a blob are stored together and acknowledged one by one. A
-//! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
-//! so a dead letter is never lost. The [ends of replayed deliveries](replay_end) are recorded last, those of a job together.
+//! subscriptions. A record is acknowledged only when its blob is in storage or its message in the
+//! last-resort queue, so a dead letter is never lost. The [ends of replayed deliveries](replay_end) are recorded last, those of a
+//! job together.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
-mod blob_batch;
 mod decode;
 mod replay_end;
 
@@ -26,10 +25,8 @@ use delivery::subscription::sink::Container;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::waits::{hidden_seconds, storage_ms};
 use delivery::wire::write_dead_letter;
-use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
 
-use crate::blob_batch::{Received, blob_batches};
 use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
@@ -80,7 +77,6 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
-        // One time for the whole batch: what was grouped as due is also stored as due.
         let now_ms = self.ports.now_ms();
         let (mut received, mut waits, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
@@ -104,14 +100,22 @@ impl<P: StoragePorts> DeadLetters<P> {
                 Err(why) => waits.push(self.contained_wait(record, why)),
             }
         }
-        let batches = blob_batches(received, now_ms);
-        let blobs = self.store_all(&batches, now_ms).await;
-        let mut redeliver = blobs.redeliver;
-        redeliver.extend(stream::iter(waits).buffer_unordered(AT_ONCE).concat().await);
-        ends.extend(blobs.ends);
+        let mut redeliver = stream::iter(waits).buffer_unordered(AT_ONCE).concat().await;
+        let mut stored = Vec::new();
+        for (one, handled) in self.store_all(&received, now_ms).await {
+            match handled {
+                Handled::Stored(location) => {
+                    let end = replay_end::end_of(&one.letter, location, now_ms);
+                    ends.extend(end.map(|end| (one.record, end)));
+                    stored.push(one);
+                }
+                Handled::Sent => {}
+                Handled::Redelivered => redeliver.push(one.record.message.clone()),
+            }
+        }
         redeliver.extend(self.record_ends(ends).await);
         // Only now: one that is redelivered is counted when it is done.
-        let done = blobs.stored.into_iter().filter(|one| !redeliver.contains(&one.record.message));
+        let done = stored.into_iter().filter(|one| !redeliver.contains(&one.record.message));
         done.for_each(|one| self.telemetry.dead_lettered(&one.letter));
         redeliver
     }
@@ -156,46 +160,38 @@ impl<P: StoragePorts> DeadLetters<P> {
         false
     }
 
-    /// Stores these blobs.
-    async fn store_all<'a>(&self, batches: &'a [Vec<Received<'a>>], now_ms: u64) -> BlobResult<'a> {
-        let stores: Vec<_> =
-            batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
-        let results = stream::iter(stores).buffer_unordered(AT_ONCE);
-        results.fold(BlobResult::default(), |all, result| ready(all.plus(result))).await
+    /// Stores these dead letters.
+    async fn store_all<'a>(
+        &self,
+        received: &'a [Received<'a>],
+        now_ms: u64,
+    ) -> Vec<(&'a Received<'a>, Handled)> {
+        let stores: Vec<_> = received.iter().map(|one| self.contained_store(one, now_ms)).collect();
+        stream::iter(stores).buffer_unordered(AT_ONCE).collect().await
     }
 
-    /// Stores one blob. After a panic in it, all its records are redelivered.
-    async fn contained_store<'a>(&self, batch: &'a [Received<'a>], now_ms: u64) -> BlobResult<'a> {
-        let stored = contained("deadletter", self.store(batch, now_ms)).await;
-        let all = || batch.iter().map(|one| one.record.message.clone()).collect();
-        stored.unwrap_or_else(|| BlobResult { redeliver: all(), ..BlobResult::default() })
+    /// Stores a dead letter. After a panic in it, its record is redelivered.
+    async fn contained_store<'a>(
+        &self,
+        one: &'a Received<'a>,
+        now_ms: u64,
+    ) -> (&'a Received<'a>, Handled) {
+        let handled = contained("deadletter", self.store(one, now_ms)).await;
+        (one, handled.unwrap_or(Handled::Redelivered))
     }
 
-    /// Stores one blob.
-    async fn store<'a>(&self, batch: &'a [Received<'a>], now_ms: u64) -> BlobResult<'a> {
-        let mut result = BlobResult::default();
-        // One that is not due is a batch of its own, so the list is complete or empty.
-        let due: Vec<&DeadLetter> =
-            batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
-        let stored = dead_letter_store::store(&self.ports, &self.container, &due).await;
-        for one in batch {
-            let is_done = match &stored {
-                // Nothing was stored for it, so a success says nothing.
-                _ if now_ms < one.letter.not_before_ms => {
-                    let wait_ms = one.letter.not_before_ms - now_ms;
-                    self.retry_later(one.record, &one.letter, wait_ms).await
-                }
-                Ok(location) => {
-                    result.add_stored(one, location.as_ref(), now_ms);
-                    true
-                }
-                Err(error) => self.is_done_without_storage(one, error, now_ms).await,
-            };
-            if !is_done {
-                result.redeliver.push(one.record.message.clone());
+    /// Stores a dead letter, if it is due.
+    async fn store(&self, one: &Received<'_>, now_ms: u64) -> Handled {
+        let Received { record, letter } = one;
+        let is_sent = if now_ms < letter.not_before_ms {
+            self.retry_later(record, letter, letter.not_before_ms - now_ms).await
+        } else {
+            match dead_letter_store::store(&self.ports, &self.container, letter).await {
+                Ok(location) => return Handled::Stored(location),
+                Err(error) => self.is_done_without_storage(one, &error, now_ms).await,
             }
-        }
-        result
+        };
+        if is_sent { Handled::Sent } else { Handled::Redelivered }
     }
 
     /// Handles a record whose dead letter storage refused; true if it is done.
@@ -270,30 +266,14 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 }
 
-/// The records of blobs, after these were stored or were not.
-#[derive(Default)]
-struct BlobResult<'a> {
-    /// Records to redeliver.
-    redeliver: Vec<String>,
-    /// Records with a stored dead letter.
-    stored: Vec<&'a Received<'a>>,
-    /// The ends of replays among these.
-    ends: Vec<ReceivedEnd<'a>>,
-}
-
-impl<'a> BlobResult<'a> {
-    fn plus(mut self, other: Self) -> Self {
-        self.redeliver.extend(other.redeliver);
-        self.stored.extend(other.stored);
-        self.ends.extend(other.ends);
-        self
-    }
-
-    fn add_stored(&mut self, one: &'a Received<'a>, location: Option<&BlobLocation>, now_ms: u64) {
-        let end = replay_end::end_of(&one.letter, location, now_ms);
-        self.ends.extend(end.map(|end| (one.record, end)));
-        self.stored.push(one);
-    }
+/// The result for a record with a dead letter.
+enum Handled {
+    /// Its dead letter is stored, in a container or in a queue.
+    Stored(Option<BlobLocation>),
+    /// Its dead letter is in one of our own queues.
+    Sent,
+    /// It has to be redelivered.
+    Redelivered,
 }
 
 /// A dead letter as a message, to be received after about the wait.
@@ -307,6 +287,20 @@ fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
         receives: 0,
         unread: 0,
         wait_ms,
+    }
+}
+
+/// A record and the dead letter it carries.
+struct Received<'a> {
+    record: &'a Record,
+    letter: DeadLetter,
+}
+
+impl Received<'_> {
+    /// Ends the delay of the dead letter.
+    fn due(mut self, now_ms: u64) -> Self {
+        self.letter.not_before_ms = self.letter.not_before_ms.min(now_ms);
+        self
     }
 }
 

@@ -61,10 +61,10 @@ impl ReplayEndRecord {
 /// The end that a stored dead letter is, if its delivery was a replay.
 pub(crate) fn end_of(
     letter: &DeadLetter,
-    location: Option<&BlobLocation>,
+    location: Option<BlobLocation>,
     now_ms: u64,
 ) -> Option<ReplayEnd> {
-    let stored = location.map(|of| (of.container.clone(), of.key.clone()));
+    let stored = location.map(|of| (of.container, of.key));
     ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 

@@ -123,8 +123,7 @@ impl<P: StoragePorts> Sending<P> {
     }
 
     async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> Carried {
-        let letters = [letter];
-        let storing = dead_letter_store::store(&*self.ports, &self.container, &letters);
+        let storing = dead_letter_store::store(&*self.ports, &self.container, letter);
         let problem = match of.deadline.in_time(&*self.ports, storing).await {
             Some(Ok(location)) => {
                 self.telemetry.dead_lettered(letter);

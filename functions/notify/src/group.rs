@@ -2,10 +2,9 @@
 //!
 //! Promises: every letter is in exactly one group. There are at most [`GROUPS_MAX`] groups and one for all other causes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::cause::Letter;
-use crate::read::Found;
 
 /// Maximum number of causes with a message of their own.
 const GROUPS_MAX: usize = 100;
@@ -17,13 +16,19 @@ const OTHERS: &str = "others";
 pub(crate) struct Group {
     pub(crate) cause: String,
     pub(crate) title: String,
-    pub(crate) count: u64,
     /// Counts by subscription.
     pub(crate) subscriptions: BTreeMap<String, u64>,
     /// The time of the first letter.
     pub(crate) first_ms: Option<u64>,
-    /// The places of the blobs that hold its letters.
-    pub(crate) blobs: BTreeSet<usize>,
+    /// The places of the blobs of its letters.
+    pub(crate) blobs: Vec<usize>,
+}
+
+impl Group {
+    /// The number of its letters.
+    pub(crate) fn count(&self) -> usize {
+        self.blobs.len()
+    }
 }
 
 /// Groups by the id of their cause.
@@ -32,10 +37,10 @@ pub(crate) struct Groups(BTreeMap<String, Group>);
 
 impl Groups {
     /// The groups of what was found in blobs, in the order of the blobs.
-    pub(crate) fn of(found: &[Found]) -> Self {
+    pub(crate) fn of(found: &[Option<Letter>]) -> Self {
         let mut groups = Self::default();
-        for (place, Found(letters)) in found.iter().enumerate() {
-            letters.iter().for_each(|letter| groups.add(place, letter));
+        for (place, letter) in found.iter().enumerate() {
+            letter.iter().for_each(|letter| groups.add(place, letter));
         }
         groups
     }
@@ -47,16 +52,15 @@ impl Groups {
             ..Group::default()
         };
         let group = self.0.entry(letter.cause.clone()).or_insert_with(new);
-        group.count += 1;
         *group.subscriptions.entry(letter.subscription.clone()).or_default() += 1;
         group.first_ms = [group.first_ms, letter.at_ms].into_iter().flatten().min();
-        group.blobs.insert(place);
+        group.blobs.push(place);
     }
 
     /// The groups, the most frequent first. The rarest causes beyond the limit are one group, the last.
     pub(crate) fn into_groups(self) -> Vec<Group> {
         let mut groups: Vec<Group> = self.0.into_values().collect();
-        groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.cause.cmp(&b.cause)));
+        groups.sort_by(|a, b| b.count().cmp(&a.count()).then_with(|| a.cause.cmp(&b.cause)));
         let others = groups.split_off(groups.len().min(GROUPS_MAX));
         groups.extend((!others.is_empty()).then(|| joined(&others)));
         groups
@@ -67,7 +71,6 @@ fn joined(groups: &[Group]) -> Group {
     let title = format!("{} other causes", groups.len());
     let mut all = Group { cause: OTHERS.to_owned(), title, ..Group::default() };
     for group in groups {
-        all.count += group.count;
         all.first_ms = [all.first_ms, group.first_ms].into_iter().flatten().min();
         all.blobs.extend(&group.blobs);
         for (name, count) in &group.subscriptions {
@@ -93,24 +96,26 @@ mod tests {
     #[test]
     fn letters_of_one_cause_are_one_group_with_its_first_time_and_its_subscriptions() {
         let found = [
-            Found(vec![letter("a", "n/t/x", 9), letter("b", "n/t/x", 3)]),
-            Found(vec![letter("a", "n/t/y", 7)]),
+            Some(letter("a", "n/t/x", 9)),
+            None,
+            Some(letter("b", "n/t/x", 3)),
+            Some(letter("a", "n/t/y", 7)),
         ];
         let groups = Groups::of(&found).into_groups();
         let [a, b] = &groups[..] else { panic!("{groups:?}") };
-        assert_eq!((a.title.as_str(), a.count, a.first_ms), ("title of a", 2, Some(7)));
+        assert_eq!((a.title.as_str(), a.count(), a.first_ms), ("title of a", 2, Some(7)));
         assert_eq!(a.subscriptions, BTreeMap::from([("n/t/x".into(), 1), ("n/t/y".into(), 1)]));
-        assert_eq!((&a.blobs, &b.blobs), (&BTreeSet::from([0, 1]), &BTreeSet::from([0])));
+        assert_eq!((&a.blobs[..], &b.blobs[..]), (&[0, 3][..], &[2][..]));
     }
 
     #[test]
     fn many_causes_share_the_last_group_and_no_letter_is_missing() {
-        let cause = |number: usize| Found(vec![letter(&format!("c{number:03}"), "n/t/x", 1)]);
-        let found: Vec<Found> = (0..130).map(cause).collect();
+        let cause = |number: usize| Some(letter(&format!("c{number:03}"), "n/t/x", 1));
+        let found: Vec<Option<Letter>> = (0..130).map(cause).collect();
         let groups = Groups::of(&found).into_groups();
         let last = groups.last().expect("a group");
-        assert_eq!((groups.len(), last.cause.as_str(), last.count), (101, "others", 30));
+        assert_eq!((groups.len(), last.cause.as_str(), last.count()), (101, "others", 30));
         assert_eq!(last.title, "30 other causes");
-        assert_eq!(groups.iter().map(|group| group.count).sum::<u64>(), 130);
+        assert_eq!(groups.iter().map(Group::count).sum::<usize>(), 130);
     }
 }

@@ -28,10 +28,10 @@ use futures::stream::{self, StreamExt as _};
 use thiserror::Error;
 
 pub use crate::aws::AwsPorts;
+use crate::cause::Letter;
 use crate::group::{Group, Groups};
 use crate::message::Message;
 pub use crate::ports::{Ports, Refused};
-use crate::read::Found;
 pub use crate::report::Report;
 use crate::report::{Blob, blobs_of};
 
@@ -125,12 +125,12 @@ impl<P: Ports> Notify<P> {
     }
 
     /// Reads the blobs, in their order. Beyond the limits of number and time, they are counted unread.
-    async fn read_all(&self, blobs: &[Blob], until_ms: u64) -> Vec<Found> {
+    async fn read_all(&self, blobs: &[Blob], until_ms: u64) -> Vec<Option<Letter>> {
         let read = async |(place, blob): (usize, &Blob)| {
             let has_room = place < read::BLOBS_MAX && self.ports.now_ms() < until_ms;
             match has_room {
                 true => read::read(&self.storage, &self.container.prefix, blob).await,
-                false => read::uncounted(&self.container.prefix, blob),
+                false => Some(read::uncounted(&self.container.prefix, blob)),
             }
         };
         stream::iter(blobs.iter().enumerate())

@@ -28,7 +28,7 @@ pub(crate) struct Message {
 struct Body<'a> {
     title: &'a str,
     cause: &'a str,
-    count: u64,
+    count: usize,
     subscriptions: Vec<Named<'a>>,
     /// The number of subscriptions that are not named.
     other_subscriptions: usize,
@@ -45,7 +45,7 @@ struct Named<'a> {
 impl Message {
     /// The message about this group of a container.
     pub(crate) fn of(group: &Group, container: &Container) -> Self {
-        let Group { cause, title, count, subscriptions, first_ms, blobs: _ } = group;
+        let Group { cause, title, subscriptions, first_ms, blobs: _ } = group;
         let named = subscriptions.iter().map(|(name, count)| Named { name, count: *count });
         let mut named: Vec<Named<'_>> = named.collect();
         // Stable, so that subscriptions with equal counts stay in alphabetical order.
@@ -54,19 +54,19 @@ impl Message {
         let body = Body {
             title,
             cause,
-            count: *count,
+            count: group.count(),
             other_subscriptions: subscriptions.len() - named.len(),
             subscriptions: named,
             first: first_ms.map(rfc3339),
             command: cause::command(container, cause, *first_ms),
         };
         let text = serde_json::to_string(&body).expect("texts and numbers are JSON");
-        Self { subject: subject(*count, title), text }
+        Self { subject: subject(group.count(), title), text }
     }
 }
 
 /// SNS refuses other characters than printable ASCII.
-fn subject(count: u64, title: &str) -> String {
+fn subject(count: usize, title: &str) -> String {
     let noun = if count == 1 { "dead letter" } else { "dead letters" };
     let text = format!("{count} {noun}: {title}");
     let printable = |letter: char| if matches!(letter, ' '..='~') { letter } else { '?' };
@@ -83,10 +83,9 @@ mod tests {
         Group {
             cause: "6c1f0f7c9e0b".to_owned(),
             title: "422 Größe is required".to_owned(),
-            count: 13,
             subscriptions: [("n/t/a".to_owned(), 1), ("n/t/b".to_owned(), 12)].into(),
             first_ms: Some(1_795_158_180_000),
-            blobs: [0].into(),
+            blobs: (0..13).collect(),
         }
     }
 

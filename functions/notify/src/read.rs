@@ -8,16 +8,12 @@ use crate::report::Blob;
 
 /// Maximum number of blobs that are read per invocation. The others are counted by their keys.
 pub(crate) const BLOBS_MAX: usize = 2_000;
-/// Maximum size of a blob that is read. An event has at most 1 MiB, and a shared blob several.
+/// Maximum size of a blob that is read. An event has at most 1 MiB, and a format may have it more than once.
 const BLOB_MAX_BYTES: u64 = 4 << 20;
 /// Concurrent reads: with [`BLOB_MAX_BYTES`], they fit the memory of the function.
 pub(crate) const READS_AT_ONCE: usize = 16;
 /// The segments of a key after the subscription: year, month, day, hour, name.
 const SEGMENTS_AFTER_SUBSCRIPTION: usize = 5;
-
-/// The counted dead letters of a blob.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found(pub(crate) Vec<Letter>);
 
 /// The reason why the cause of a dead letter is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,25 +55,21 @@ impl Unread {
     }
 }
 
-/// Reads the dead letters of a blob. One that cannot be read counts as one dead letter.
-pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Found {
-    let Some(key) = &blob.key else { return unread(Unread::Report, prefix, blob) };
+/// Reads the dead letter of a blob, also if that cannot be read; `None` if a person has stopped its delivery, and knows.
+pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option<Letter> {
+    let unread = |why| Some(unread(why, prefix, blob));
+    let Some(key) = &blob.key else { return unread(Unread::Report) };
     let bytes = match storage.get_at_most(BLOB_MAX_BYTES, key, None).await {
         Ok(Fetched::Changed { bytes, .. }) => bytes,
-        Ok(Fetched::Missing | Fetched::Unchanged) => return unread(Unread::Gone, prefix, blob),
-        Err(error) => return unread(reason(&error), prefix, blob),
+        Ok(Fetched::Missing | Fetched::Unchanged) => return unread(Unread::Gone),
+        Err(error) => return unread(reason(&error)),
     };
-    let letters = stored::read(key, prefix, &bytes).unwrap_or_default();
-    if letters.is_empty() {
-        return unread(Unread::Unusual, prefix, blob);
-    }
-    // A person has stopped these deliveries and knows.
-    let failed = letters.iter().filter(|letter| !letter.is_set_aside());
-    Found(failed.map(Letter::of).collect())
+    let Ok(letter) = stored::read(key, prefix, &bytes) else { return unread(Unread::Unusual) };
+    (!letter.is_set_aside()).then(|| Letter::of(&letter))
 }
 
 /// A blob beyond the limits, which is not read.
-pub(crate) fn uncounted(prefix: &str, blob: &Blob) -> Found {
+pub(crate) fn uncounted(prefix: &str, blob: &Blob) -> Letter {
     unread(Unread::OverLimit, prefix, blob)
 }
 
@@ -90,14 +82,14 @@ fn reason(error: &StorageError) -> Unread {
     }
 }
 
-fn unread(why: Unread, prefix: &str, blob: &Blob) -> Found {
+fn unread(why: Unread, prefix: &str, blob: &Blob) -> Letter {
     let key = blob.key.as_deref().unwrap_or_default();
-    Found(vec![Letter {
+    Letter {
         cause: why.id().to_owned(),
         title: why.title(),
         subscription: subscription_of(key, prefix).to_owned(),
         at_ms: blob.stored_ms,
-    }])
+    }
 }
 
 /// The subscription in a key, which begins with the prefix of the container and `namespace/topic/name`.

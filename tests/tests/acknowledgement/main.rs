@@ -7,10 +7,10 @@
 mod adaptive;
 mod aws_targets;
 mod batches;
-mod blob_batches;
 mod by_need;
 mod consent;
 mod credentials;
+mod dead_letter_batch;
 mod divided;
 mod fake_ports;
 mod gate_limits;

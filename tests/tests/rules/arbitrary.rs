@@ -124,27 +124,15 @@ pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
             }
         },
     );
-    let written = (
-        select(&Format::ALL[..]),
-        select(&Layout::ALL[..]),
-        select(&ErrorData::ALL[..]),
-        1_u32..20_000,
-    );
+    let written = (select(&Format::ALL[..]), select(&Layout::ALL[..]), select(&ErrorData::ALL[..]));
     let sink = (option::of(".{0,40}"), option::of(returned()));
     (stored, written, option::of(mapped()), option::of((".{0,40}", ".{0,40}")), sink).prop_map(
-        |(
-            letter,
-            (format, layout, error_data, events_per_blob),
-            mapped,
-            addresses,
-            (sink_error, returned),
-        )| {
+        |(letter, (format, layout, error_data), mapped, addresses, (sink_error, returned))| {
             let addresses = addresses.map(|(subscriber, failed)| Addresses { subscriber, failed });
             DeadLetter {
                 format,
                 layout,
                 error_data,
-                events_per_blob,
                 mapped,
                 addresses,
                 sink_error,

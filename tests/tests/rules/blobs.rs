@@ -183,13 +183,9 @@ fn every_golden_blob_is_read_back() {
     for file in fs::read_dir(folder).expect("the golden blobs") {
         let path = file.expect("a file").path();
         let key = blob::key(&letter(delivery(), Reason::TimeToLiveExceeded), "");
-        let letters =
+        let letter =
             stored::read(&key, "", &fs::read(&path).expect("bytes")).expect("a dead letter");
-        assert!(
-            !letters.is_empty() && letters.iter().all(|letter| letter.id.get_version_num() == 5),
-            "{path:?}"
-        );
-        assert!(letters.iter().all(|letter| letter.reason.parse::<Reason>().is_ok()), "{path:?}");
+        assert!(letter.reason.parse::<Reason>().is_ok(), "{path:?}");
         blobs += 1;
     }
     assert!(blobs > 0);

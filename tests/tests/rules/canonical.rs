@@ -204,7 +204,6 @@ const SECTIONS: [(&str, &[&[&str]]); 4] = [
                 "format: byDeliverySchema",
             ],
             &["layout: flat", "layout: nested"],
-            &["eventsPerBlob: 9"],
             &["errorData: base64"],
             &["response: none", "response: beginning"],
             &["delay: PT0S", "delay: PT15M"],

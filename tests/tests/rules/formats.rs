@@ -1,13 +1,10 @@
-//! Blobs beyond the documentation's samples: which dead letters share a blob, which are nested, and
-//! what is read back.
+//! Blobs beyond the documentation's samples: which are nested, and what is read back.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{
-    DeadLetter, Delivery, Entry, History, Origin, Returned, Store, WaitReason,
-};
+use delivery::delivery::{DeadLetter, Entry, History, Returned, WaitReason};
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::portable::portable;
 use delivery::event::schema::Schema;
@@ -51,9 +48,9 @@ fn mapping() -> Mapping {
     Mapping { id: field("orderId"), event_type: field("kind"), subject, ..Mapping::default() }
 }
 
-pub(crate) fn read_back(letters: &[&DeadLetter]) -> Vec<StoredDeadLetter> {
-    let key = blob::shared_key(letters, "pre");
-    stored::read(&key, "pre", &blob::shared_bytes(letters, None)).expect("our own")
+pub(crate) fn read_back(letter: &DeadLetter) -> StoredDeadLetter {
+    let key = blob::key(letter, "pre");
+    stored::read(&key, "pre", &blob::bytes(letter, None)).expect("our own")
 }
 
 fn text_of(letter: &DeadLetter) -> String {
@@ -73,7 +70,7 @@ fn an_event_in_another_schema_keeps_its_published_values() {
     ] {
         let letter = letter(text, input, format);
         assert_golden(name, &blob::bytes(&letter, None));
-        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        let back = read_back(&letter);
         assert_eq!(back.event, text, "{name}");
     }
 }
@@ -125,7 +122,7 @@ fn a_member_with_one_of_our_names_is_replaced_and_its_value_kept() {
         let shown = if blob.is_array() { &blob[0] } else { &blob };
         let published: Value = serde_json::from_str(event).expect("JSON");
         assert!(replaced.iter().all(|member| shown[member] != published[member]), "{name}");
-        assert_eq!(read_back(&[&letter])[0].event, event, "{name}");
+        assert_eq!(read_back(&letter).event, event, "{name}");
     }
 }
 
@@ -149,7 +146,7 @@ fn an_event_that_does_not_fit_a_format_is_nested() {
         });
         let expected = if format == Format::Namespace { nested } else { format!("[{nested}]") };
         assert_eq!(text_of(&letter), expected);
-        assert_eq!(read_back(&[&letter])[0].event, text);
+        assert_eq!(read_back(&letter).event, text);
     }
     assert_golden(
         "cloudevents-opaque",
@@ -169,7 +166,7 @@ fn without_an_attempt_no_format_has_outcome_time_or_status() {
         let delivery = delivery_of(text, input);
         let letter = DeadLetter { delivery, reason: Reason::TimeToLiveExceeded.into(), ..with };
         assert_golden(name, &blob::bytes(&letter, Some("b: missing")));
-        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        let back = read_back(&letter);
         assert_eq!(
             (back.attempts, back.status, &back.outcome, back.last_attempt_ms),
             (0, None, &None, None),
@@ -179,41 +176,6 @@ fn without_an_attempt_no_format_has_outcome_time_or_status() {
             (back.reason.as_str(), back.published_ms),
             ("TimeToLiveExceeded", Some(PUBLISHED_MS)),
             "{name}"
-        );
-    }
-}
-
-/// The dead letter of another record.
-fn other(message: &str, letter: &DeadLetter) -> DeadLetter {
-    let origin = Origin { message: message.to_owned(), index: 0 };
-    let name = letter.delivery.subscription.clone();
-    let delivery = Delivery::new(letter.delivery.event.clone(), name, origin, PUBLISHED_MS);
-    DeadLetter { delivery, events_per_blob: 10, ..letter.clone() }
-}
-
-#[test]
-fn dead_letters_share_a_blob_whose_guid_follows_from_their_ids() {
-    for (name, format) in
-        [("eventgrid-shared", Format::EventGrid), ("namespace-shared", Format::Namespace)]
-    {
-        let one = letter(GRID, Input::Auto, format);
-        let [first, second] = ["m1", "m2"].map(|message| other(message, &one));
-        let bytes = blob::shared_bytes(&[&first, &second], None);
-        assert_golden(name, &bytes);
-        for letters in [&[&second, &first][..], &[&first, &second, &first]] {
-            assert_eq!(blob::shared_key(letters, ""), blob::shared_key(&[&first, &second], ""));
-            assert_eq!(blob::shared_bytes(letters, None), bytes);
-        }
-        assert_eq!(blob::shared_key(&[&first], ""), blob::key(&first, ""));
-        assert_ne!(blob::shared_key(&[&first, &second], ""), blob::key(&first, ""));
-        let mut ids = [first.delivery.id, second.delivery.id];
-        ids.sort();
-        assert_eq!(
-            read_back(&[&first, &second])
-                .iter()
-                .map(StoredDeadLetter::delivery_id)
-                .collect::<Vec<_>>(),
-            ids
         );
     }
 }
@@ -243,7 +205,7 @@ fn a_returned_dead_letter_keeps_its_reason_and_reports_its_sink() {
     ] {
         let letter = returned_letter(format);
         assert_golden(name, &blob::bytes(&letter, None));
-        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        let back = read_back(&letter);
         assert_eq!(
             (back.reason.as_str(), back.attempts),
             ("MaxDeliveryAttemptsExceeded", 1),
@@ -289,31 +251,6 @@ fn a_response_with_characters_that_sqs_refuses_is_escaped() {
     letter.delivery.last_response = Some("\u{ffff}\u{1}".into());
     let json = blob::enriched(&letter).json;
     assert!(json.contains(r"\uffff\u0001") && !json.contains('\u{ffff}'), "{json}");
-}
-
-#[test]
-fn only_matching_dead_letters_share_a_blob() {
-    let one = other("m1", &letter(EVENT, Input::Auto, Format::CloudEvents));
-    let same = other("m2", &one);
-    assert!(blob::blob_key(&one).is_some() && blob::blob_key(&one) == blob::blob_key(&same));
-    let mut later = same.clone();
-    later.decided_ms += HOUR_MS;
-    let mut elsewhere = same.clone();
-    elsewhere.delivery.subscription.name = "other".to_owned();
-    let store = Store::Container("b".parse().expect("a bucket"));
-    for unlike in [
-        later,
-        elsewhere,
-        DeadLetter { store, ..same.clone() },
-        DeadLetter { format: Format::Custom, ..same.clone() },
-        DeadLetter { layout: Layout::Flat, ..same.clone() },
-        DeadLetter { events_per_blob: 1, ..same },
-    ] {
-        assert_ne!(blob::blob_key(&unlike), blob::blob_key(&one));
-    }
-    assert_eq!(blob::blob_key(&DeadLetter { events_per_blob: 1, ..one.clone() }), None);
-    let queue = Store::Queue("127.0.0.1:4566/000000000000/lost".parse().expect("a queue"));
-    assert_eq!(blob::blob_key(&DeadLetter { store: queue, ..one }), None);
 }
 
 #[test]
@@ -500,9 +437,7 @@ proptest! {
         let written = String::from_utf8_lossy(&bytes);
         let is_readable = portable(&written).is_some_and(|readable| readable == written);
         prop_assert!(is_readable, "{written}");
-        let [back] = &stored::read(&key, "pre", &bytes).expect("our own")[..] else {
-            return Err(TestCaseError::fail("one letter"));
-        };
+        let back = stored::read(&key, "pre", &bytes).expect("our own");
         let delivery = &letter.delivery;
         prop_assert_eq!(back.id, delivery.id);
         prop_assert_eq!(&back.subscription, &delivery.subscription);

@@ -318,7 +318,6 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("sink: \"pubsub://dead-letters\"", "sink: {topic: orders}"),
         ("sink: \"pubsub://dead-letters\"", "sink: {ref: shop/orders}"),
         ("sink: \"pubsub://dead-letters\"", "sink: {}"),
-        ("eventsPerBlob: 100", "eventsPerBlob: 10001"),
         ("delay: PT90M", "delay: 90"),
         ("paused: true", "paused: maybe"),
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),

@@ -254,7 +254,7 @@ fn letter_of_a_reply() -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
-/// In Knative's format, sharing a blob with others.
+/// In Knative's format.
 fn letter_of_knative() -> DeadLetter {
     let addresses = Addresses {
         subscriber: "https://billing.example.com/events?größe=7".to_owned(),
@@ -264,7 +264,6 @@ fn letter_of_knative() -> DeadLetter {
     DeadLetter {
         format: Format::Knative,
         error_data: ErrorData::Base64,
-        events_per_blob: 100,
         addresses,
         ..full_letter()
     }

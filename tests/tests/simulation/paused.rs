@@ -208,7 +208,7 @@ fn stored(world: &Inner, mut is_wanted: impl FnMut(&str) -> bool) -> Vec<StoredD
         .blobs
         .iter()
         .filter(|((of, key), _)| of == bucket && !is_of_replay(key) && is_wanted(key));
-    blobs.flat_map(|((_, key), bytes)| read(key, prefix, bytes).expect("a dead letter")).collect()
+    blobs.map(|((_, key), bytes)| read(key, prefix, bytes).expect("a dead letter")).collect()
 }
 
 fn ends(world: &Inner) -> Vec<StoredReplayEnd> {

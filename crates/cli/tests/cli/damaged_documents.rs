@@ -53,7 +53,7 @@ fn ledger(job: &str, at: &str) -> [(String, String); 2] {
     let header =
         json!({"v": 1, "job": job, "at": at, "to": "https://a.example.com/", "letters": 1});
     let entry = json!({"letter": id, "delivery": id, "state": "sent", "at": at});
-    let plan = format!("{header}\n{}\n", json!({"letter": id, "key": key}));
+    let plan = format!("{header}\n{}\n", json!({"key": key}));
     let file = |name: &str| format!("_replays/{job}/{name}.ndjson");
     [(file("plan"), plan), (file("done"), format!("{header}\n{entry}\n"))]
 }

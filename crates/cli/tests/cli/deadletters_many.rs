@@ -269,8 +269,10 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
     assert_eq!(came.len(), MANY as usize, "every letter came");
     let plan = std::fs::read_to_string(container.path().join("_replays/big/plan.ndjson"))
         .expect("the plan");
-    let chunk_of: BTreeMap<&str, usize> =
-        plan.lines().skip(1).enumerate().map(|(at, line)| (&line[11..47], at / 10 + 1)).collect();
+    let id_of = |line: &'_ str| line[line.len() - 43..line.len() - 7].to_owned();
+    let lines = plan.lines().skip(1).enumerate();
+    let chunk_of: BTreeMap<String, usize> =
+        lines.map(|(at, line)| (id_of(line), at / 10 + 1)).collect();
     let mut repeats = 0;
     for (event, deliveries) in came.iter().filter(|(_, deliveries)| deliveries.len() > 1) {
         repeats += deliveries.len() - 1;

@@ -306,7 +306,7 @@ fn ledger(job: &str, sent_at: &str, (key, _): &(String, String)) -> Vec<(String,
     let header = format!(
         r#"{{"v":1,"job":"{job}","at":"{sent_at}","to":"subscription","letters":1,"results":true}}"#
     );
-    let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
+    let plan = format!("{header}\n{{\"key\":\"{key}\"}}\n");
     let entry = format!(
         "{{\"letter\":\"{letter}\",\"delivery\":\"{letter}\",\"state\":\"sent\",\"at\":\"{sent_at}\"}}\n"
     );

@@ -34,10 +34,11 @@ pub(crate) fn start_chunk(
 ) -> Vec<LedgerEntry> {
     let at = moment::rfc3339(now_ms);
     let entry = |planned: &PlannedReplay| {
-        let existing = before.into_iter().flatten().find(|entry| entry.letter == planned.letter);
+        let letter = planned.letter();
+        let existing = before.into_iter().flatten().find(|entry| entry.letter == letter);
         let new = |state| LedgerEntry {
-            letter: planned.letter,
-            delivery: delivery_id(job, planned.letter),
+            letter,
+            delivery: delivery_id(job, letter),
             state,
             at: at.clone(),
             problem: None,
@@ -49,7 +50,7 @@ pub(crate) fn start_chunk(
             Some(entry) if entry.end.is_some() => {
                 LedgerEntry { state: ReplayState::Sent, end: None, ..entry.clone() }
             }
-            _ if closed.contains(&planned.letter) => new(ReplayState::Closed),
+            _ if closed.contains(&letter) => new(ReplayState::Closed),
             Some(LedgerEntry { state: ReplayState::Intent, .. }) if skip_uncertain => {
                 new(ReplayState::Skipped)
             }

@@ -19,6 +19,7 @@ mod counts;
 mod records;
 mod texts;
 
+use delivery::deadletter::stored::id_of_key;
 pub use delivery::delivery::replay::is_job_name;
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde::{Deserialize, Serialize};
@@ -71,8 +72,14 @@ pub struct JobHeader {
 /// A dead letter that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlannedReplay {
-    pub(crate) letter: Uuid,
     pub(crate) key: String,
+}
+
+impl PlannedReplay {
+    /// The id of the dead letter.
+    pub(crate) fn letter(&self) -> Uuid {
+        id_of_key(&self.key)
+    }
 }
 
 /// How far the replay of a dead letter is.

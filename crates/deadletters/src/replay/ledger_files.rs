@@ -168,11 +168,11 @@ impl DeadLetters {
         let Some((header, plan)) = self.plan_of(job).await? else { return Ok(None) };
         let chunks = (1..).zip(plan.chunks(CHUNK));
         let with_wanted =
-            chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter)));
+            chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter())));
         let numbers = with_wanted.map(|(number, _)| number).collect();
         let chunks = self.read_chunks(job, Some(numbers)).await?;
         let entries = chunks.into_values().flatten().collect();
-        let planned = plan.iter().map(|planned| planned.letter).collect();
+        let planned = plan.iter().map(PlannedReplay::letter).collect();
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
     }
 

@@ -195,9 +195,10 @@ impl ReplayJob {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         chunks.flat_map(|(number, planned)| {
             let entries = self.chunks.get(&number).map(Vec::as_slice).unwrap_or_default();
-            planned.iter().map(|planned| {
-                (planned.letter, entries.iter().find(|entry| entry.letter == planned.letter))
-            })
+            planned
+                .iter()
+                .map(PlannedReplay::letter)
+                .map(|letter| (letter, entries.iter().find(|entry| entry.letter == letter)))
         })
     }
 
@@ -262,7 +263,7 @@ impl ReplayJob {
     /// The dead letters that others have sent or dismissed since the job began.
     async fn closed_since(&self) -> anyhow::Result<HashSet<Uuid>> {
         let (JobHeader { job, at, .. }, states) = (&self.header, self.letters.states().await?);
-        let letters = self.plan.iter().map(|planned| planned.letter);
+        let letters = self.plan.iter().map(PlannedReplay::letter);
         Ok(letters.filter(|letter| states.is_closed_since(*letter, job, at)).collect())
     }
 

@@ -158,8 +158,7 @@ impl NewEnds {
 
     /// The dead letter that a delivery became again, if it can be read here.
     async fn new_dead_letter(&self, end: &StoredReplayEnd) -> Option<StoredDeadLetter> {
-        let letters = self.letters.of_key(end.key.as_deref()?).await.ok()?;
-        letters.into_iter().find(|letter| letter.delivery_id() == end.delivery)
+        self.letters.of_key(end.key.as_deref()?).await.ok()
     }
 }
 

@@ -41,7 +41,8 @@ pub fn is_subscription(name: &str) -> bool {
 #[derive(Debug)]
 struct PlanEntry {
     decided_ms: Option<u64>,
-    planned: PlannedReplay,
+    id: Uuid,
+    key: String,
     subscription: String,
     /// The dead letter that it was a replay of.
     replay_of: Option<Uuid>,
@@ -71,7 +72,8 @@ impl ReplayPlan {
         *self.subscriptions.entry(name.clone()).or_default() += 1;
         self.letters.push(PlanEntry {
             decided_ms: decided_ms(letter),
-            planned: PlannedReplay { letter: letter.id, key: letter.key.clone() },
+            id: letter.id,
+            key: letter.key.clone(),
             subscription: name,
             replay_of: letter.replay.as_ref().map(|replay| replay.letter),
             is_set_aside: letter.is_set_aside(),
@@ -103,7 +105,7 @@ impl ReplayPlan {
         let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
         let older = self.letters.iter().filter_map(|it| it.replay_of).filter(was_sent);
         let older: HashSet<Uuid> = older.collect();
-        self.retain(|entry| !older.contains(&entry.planned.letter))
+        self.retain(|entry| !older.contains(&entry.id))
     }
 
     fn retain(&mut self, is_kept: impl Fn(&PlanEntry) -> bool) -> u64 {
@@ -119,7 +121,7 @@ impl ReplayPlan {
     /// The key of one of its dead letters.
     #[must_use]
     pub fn any_key(&self) -> Option<&str> {
-        self.letters.first().map(|entry| entry.planned.key.as_str())
+        self.letters.first().map(|entry| entry.key.as_str())
     }
 
     /// The number of dead letters that would be sent.
@@ -137,22 +139,22 @@ impl ReplayPlan {
     /// The ids of the dead letters that would be sent.
     #[must_use]
     pub fn ids(&self) -> Vec<Uuid> {
-        self.letters.iter().map(|entry| entry.planned.letter).collect()
+        self.letters.iter().map(|entry| entry.id).collect()
     }
 
     /// Counts those that a job has sent before.
     #[must_use]
     pub fn sent_before(&self, states: &LetterStates) -> u64 {
         let is_sent = |entry: &&PlanEntry| {
-            states.replay_of(entry.planned.letter).is_some_and(|record| !record.is_uncertain())
+            states.replay_of(entry.id).is_some_and(|record| !record.is_uncertain())
         };
         self.letters.iter().filter(is_sent).count() as u64
     }
 
     /// In the order of sending: the oldest decision first.
     pub(super) fn ordered(mut self) -> Vec<PlannedReplay> {
-        self.letters.sort_by_key(|entry| (entry.decided_ms, entry.planned.letter));
-        self.letters.into_iter().map(|entry| entry.planned).collect()
+        self.letters.sort_by_key(|entry| (entry.decided_ms, entry.id));
+        self.letters.into_iter().map(|entry| PlannedReplay { key: entry.key }).collect()
     }
 }
 
@@ -194,7 +196,7 @@ mod tests {
         assert_eq!((plan.len(), plan.without_subscription["shop/orders/_malformed"]), (3, 1));
         plan.add(&without_subscription, &ReplayTarget::Topic("a/b".parse().unwrap()));
         let order: Vec<u128> =
-            plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
+            plan.ordered().iter().map(|planned| planned.letter().as_u128()).collect();
         assert_eq!(order, [1, 2, 3, 4]);
     }
 

@@ -243,7 +243,7 @@ impl<'a, 'h> Run<'a, 'h> {
         let is_sent_now = |entry: &LedgerEntry| {
             entry.state == ReplayState::Intent && !later.contains(&entry.delivery)
         };
-        let key_of = |letter| planned.iter().find(|planned| planned.letter == letter);
+        let key_of = |letter| planned.iter().find(|planned| planned.letter() == letter);
         let wanted = entries.iter().filter(|entry| is_sent_now(entry));
         let wanted = wanted.filter_map(|entry| Some((entry.delivery, key_of(entry.letter)?)));
         let reads: Vec<_> =
@@ -259,7 +259,7 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(items)
     }
 
-    /// A dead letter; `None` if it is no longer in its blob.
+    /// A dead letter; `None` if its blob is gone.
     async fn read_item(
         &self,
         delivery: Uuid,
@@ -267,12 +267,10 @@ impl<'a, 'h> Run<'a, 'h> {
     ) -> anyhow::Result<Option<ReplayItem>> {
         let (header, container) = (&self.job.header, &self.job.letters.container);
         let bytes = container.get(&planned.key).await?;
-        let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
         // A blob that cannot be read any more must not hold up the others of its job.
-        let letters = letters.and_then(Result::ok).unwrap_or_default();
-        let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
+        let letter = bytes.and_then(|bytes| read(&planned.key, &container.prefix, &bytes).ok());
         let job = Some(&header.job).filter(|_| header.results);
-        let replay = job.and_then(|job| Replay::new(job, planned.letter));
+        let replay = job.and_then(|job| Replay::new(job, planned.letter()));
         Ok(letter.map(|letter| ReplayItem { delivery, letter, replay }))
     }
 

@@ -9,41 +9,14 @@
 //! type in one of CloudEvents) is written in the nested layout of the namespace format, never
 //! altered to fit. Every blob is valid Unicode, whatever its event is ([`Shown`]).
 
-use uuid::Uuid;
-
 use super::fields::{BlobFields, Original};
 use super::shown::Shown;
 use super::{cloudevents, custom, eventgrid, knative, namespace, stored};
-use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, Store};
+use crate::delivery::{DeadLetter, Delivery};
 use crate::event::json::escaped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, segment};
 use crate::time::moment;
-
-/// What dead letters have in common to share a blob.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlobKey {
-    subscription: SubscriptionName,
-    hour: String,
-    store: Store,
-    format: Format,
-    layout: Layout,
-}
-
-/// The key that dead letters of one blob share; `None` for one with a blob of its own.
-#[must_use]
-pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
-    let DeadLetter { delivery, store, format, layout, .. } = letter;
-    let is_blob = !matches!(store, Store::Queue(_));
-    (letter.events_per_blob > 1 && is_blob).then(|| BlobKey {
-        subscription: delivery.subscription.clone(),
-        // The hour is part of the key, so letters of two hours cannot share a blob.
-        hour: moment::hour_folder(letter.decided_ms),
-        store: store.clone(),
-        format: *format,
-        layout: *layout,
-    })
-}
 
 /// The key of a dead letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`,
 /// behind `prefix` if any.
@@ -51,37 +24,7 @@ pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
 /// The hour is that of the decision, in UTC. It travels with the message.
 #[must_use]
 pub fn key(letter: &DeadLetter, prefix: &str) -> String {
-    shared_key(&[letter], prefix)
-}
-
-/// The bytes of a dead letter's blob. `sink_error` says why it is not in its own container.
-#[must_use]
-pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
-    shared_bytes(&[letter], sink_error)
-}
-
-/// Below them are the ledgers of replays, and what was dismissed. A publisher may name any topic: these
-/// folders are not for dead letters.
-const RESERVED_FOLDERS: [(&str, &str); 2] =
-    [("_replays/", "%5Freplays/"), ("_dismissed/", "%5Fdismissed/")];
-
-/// The key of the blob of dead letters with one [`blob_key`]: its GUID is the UUIDv5 of their ids,
-/// in any order.
-///
-/// # Panics
-/// When `letters` is empty.
-#[must_use]
-pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
-    let letters = deduplicated(letters);
-    let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
-    let DeadLetter { delivery, decided_ms, .. } = letters[0];
-    let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = delivery;
-    // A single letter keeps its own id, by which it is found.
-    let guid = if ids.len() == 1 {
-        *id
-    } else {
-        Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
-    };
+    let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = &letter.delivery;
     let mut path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
     for (reserved, escaped) in RESERVED_FOLDERS {
         if let Some(rest) = path.strip_prefix(reserved) {
@@ -90,23 +33,25 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     }
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
-    format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*decided_ms))
+    format!("{prefix}{slash}{path}/{}/{id}.json", moment::hour_folder(letter.decided_ms))
 }
 
-/// The bytes of the blob of dead letters with one [`blob_key`].
-///
-/// # Panics
-/// When `letters` is empty.
+/// Below them are the ledgers of replays, and what was dismissed. A publisher may name any topic: these
+/// folders are not for dead letters.
+const RESERVED_FOLDERS: [(&str, &str); 2] =
+    [("_replays/", "%5Freplays/"), ("_dismissed/", "%5Fdismissed/")];
+
+/// The bytes of a dead letter's blob. `sink_error` says why it is not in its own container.
 #[must_use]
-pub fn shared_bytes(letters: &[&DeadLetter], sink_error: Option<&str>) -> Vec<u8> {
-    let letters = deduplicated(letters);
-    let elements: Vec<String> = letters.iter().map(|letter| element(letter, sink_error)).collect();
-    let bare = match letters[0].format {
-        Format::Namespace => elements.len() == 1,
-        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => false,
-    };
-    let elements = elements.join(",");
-    if bare { elements.into() } else { format!("[{elements}]").into() }
+pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
+    let element = element(letter, sink_error);
+    match letter.format {
+        Format::Namespace => element.into(),
+        // An array of one.
+        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
+            format!("[{element}]").into()
+        }
+    }
 }
 
 /// A dead letter as a message, for a sink that is not a container.
@@ -135,17 +80,7 @@ pub fn enriched(letter: &DeadLetter) -> Enriched {
     }
 }
 
-/// The dead letters in the order of their ids, without duplicates: a delivery may have been
-/// processed twice.
-fn deduplicated<'a>(letters: &[&'a DeadLetter]) -> Vec<&'a DeadLetter> {
-    assert!(!letters.is_empty(), "a blob is that of a dead letter");
-    let mut letters = letters.to_vec();
-    letters.sort_by_key(|letter| letter.delivery.id);
-    letters.dedup_by_key(|letter| letter.delivery.id);
-    letters
-}
-
-/// One dead letter in its format, as JSON; nested where the format cannot hold its event.
+/// The dead letter in its format, as JSON; nested where the format cannot hold its event.
 fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
     let shown = Shown::of(letter);
     let fields = shown.fields(sink_error);
@@ -154,7 +89,7 @@ fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
     written.or_else(|| whole(&fields, nested)).expect("the nested layout holds all")
 }
 
-/// One dead letter, written so that its event is read back to the byte.
+/// The dead letter, written so that its event is read back to the byte.
 fn whole(
     fields: &BlobFields<'_>,
     write: impl Fn(&BlobFields<'_>) -> Option<String>,
@@ -166,7 +101,7 @@ fn whole(
     write(&BlobFields { original: Original::Text, ..*fields })
 }
 
-/// One dead letter in its own format; `None` where that is the nested one, or cannot hold its event.
+/// The dead letter in its own format; `None` where that is the nested one, or cannot hold its event.
 fn in_format(fields: &BlobFields<'_>) -> Option<String> {
     match (fields.letter.format, fields.letter.layout) {
         (Format::Namespace, Layout::Nested) => None,

@@ -105,7 +105,7 @@ impl BlobFields<'_> {
     /// Writes our own fields.
     pub(super) fn own(&self, object: &mut Object) {
         let DeadLetter { delivery, reason, detail, destination, decided_ms, .. } = self.letter;
-        // The key does not show it where several letters share a blob.
+        // A sink gets it without a key.
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("decidedutc", &moment::rfc3339(*decided_ms));

@@ -57,7 +57,6 @@ impl DeadLetter {
             format: Format::Namespace,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
-            events_per_blob: 1,
             keep_trying_for_ms: 2 * DAY_MS,
             headers: Vec::new(),
             destination: None,
@@ -103,7 +102,6 @@ impl DeadLetter {
             format,
             layout: policy.layout,
             error_data: policy.error_data,
-            events_per_blob: policy.events_per_blob,
             keep_trying_for_ms: policy.keep_trying_for_ms,
             headers: headers.collect(),
             destination: if is_reply { to_reply } else { Some(destination.display()) },
@@ -127,12 +125,7 @@ impl DeadLetter {
             true => Self::without_subscription(delivery, reason, decided_ms),
             false => Self::new(delivery, subscription, reason, decided_ms),
         };
-        Self {
-            store: Store::DefaultContainer,
-            not_before_ms: decided_ms,
-            events_per_blob: 1,
-            ..letter
-        }
+        Self { store: Store::DefaultContainer, not_before_ms: decided_ms, ..letter }
     }
 
     /// True if nothing failed: a person has stopped its delivery, and replays it later.

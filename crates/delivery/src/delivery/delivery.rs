@@ -163,8 +163,6 @@ pub struct DeadLetter {
     pub layout: Layout,
     /// How the Knative format encodes the last answer.
     pub error_data: ErrorData,
-    /// The most dead letters in its blob.
-    pub events_per_blob: u32,
     /// When storage refuses it, retry until this long after the decision.
     pub keep_trying_for_ms: u64,
     /// The headers that were sent, never the secret ones.

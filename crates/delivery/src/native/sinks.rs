@@ -29,8 +29,6 @@ pub(super) struct DeadLettersAt<'a> {
     pub(super) layout: Option<Cursor<'a>>,
     /// The position of the encoding of the last answer.
     pub(super) error_data: Option<Cursor<'a>>,
-    /// The position of the number of dead letters per blob.
-    pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
 /// The routes of dead letters from topic to topic.
@@ -177,10 +175,9 @@ pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Messag
 impl<'a> UnusedSettings<'a> {
     /// Checks which options one subscription uses.
     pub(super) fn check(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
-        let DeadLettersAt { sink: _, layout, error_data, events_per_blob } = at;
+        let DeadLettersAt { sink: _, layout, error_data } = at;
         self.note(layout, || unused_layout(policy));
         self.note(error_data, || unused_error_data(policy));
-        self.note(events_per_blob, || unused_events_per_blob(policy));
     }
 
     fn note(&mut self, at: Option<Cursor<'a>>, unused: impl FnOnce() -> Option<Message>) {
@@ -216,20 +213,4 @@ fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
     let format = policy.format.name_for(None);
     let unused = format!("not used: the format {format} has no knativeerrordata");
     Some(Message::new(unused).help("format: knative"))
-}
-
-fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
-    if policy.events_per_blob == 1 {
-        return None;
-    }
-    let sink = match &policy.sink {
-        Sink::Queue(_) => "a queue",
-        Sink::Address(_) => "an address",
-        Sink::Topic(_) => "a topic",
-        Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
-    };
-    Some(
-        Message::new(format!("not used: {sink} receives each dead letter alone"))
-            .help("sink: s3://bucket"),
-    )
 }

@@ -72,7 +72,6 @@ impl<'a> Stated<'a> {
             sink: at("deadLetter.sink").map(|sink| sink.peek("topic").unwrap_or(sink)),
             layout: at("deadLetter.layout"),
             error_data: at("deadLetter.errorData"),
-            events_per_blob: at("deadLetter.eventsPerBlob"),
         };
         let mut secrets_at = Vec::new();
         for destination in documents.iter().filter_map(|document| document.peek("destination")) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::document::declaration::{Declaration, Shown};
 use crate::document::findings::{Message, quoted};
-use crate::document::kind::{Duration, Flag, Integer, Kind, Merged, Word};
+use crate::document::kind::{Duration, Flag, Kind, Merged, Word};
 use crate::document::reader::Cursor;
 use crate::document::record::{Or, Record as _, Required};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
@@ -34,8 +34,6 @@ record! {
         "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
         /// Of the namespace format: the event as a member of its own, or its members beside deadletterProperties.
         "layout" => pub layout: Layout = Required(Word(&Layout::ALL, Layout::as_str)),
-        /// The most dead letters of one hour in one blob, as far as one invocation has them.
-        "eventsPerBlob" => pub events_per_blob: u32 = Required(Integer(1..=EVENTS_PER_BLOB_MAX)),
         /// How knativeerrordata of the knative format encodes the last response.
         "errorData" => pub error_data: ErrorData = Required(Word(&ErrorData::ALL, ErrorData::as_str)),
         /// How much of the last response is stored: the beginning of its body, in which credentials are hidden, or none of it.
@@ -51,12 +49,9 @@ record! {
 /// after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
-/// The most dead letters of a blob: no invocation has more records.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
-pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
 
 impl DeadLetterPolicy {
-    /// The defaults of a dialect: the container of the deployment, one dead letter per blob.
+    /// The defaults of a dialect: the container of the deployment.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         Self {
@@ -67,7 +62,6 @@ impl DeadLetterPolicy {
             layout: Layout::Nested,
             error_data: ErrorData::Text,
             response: Response::default(),
-            events_per_blob: 1,
             delay_ms: profile.dead_letter_delay_ms,
             keep_trying_for_ms: profile.keep_trying_for_ms,
         }

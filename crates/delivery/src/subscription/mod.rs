@@ -44,7 +44,7 @@ pub mod topic_settings;
 pub use crate::document::record::NoFields;
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
 pub use concurrency::Concurrency;
-pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, sink_uri};
+pub use dead_letter_policy::{DeadLetterPolicy, sink_text, sink_uri};
 pub use destination::{Destination, SLOW_AFTER_MS};
 pub use destination_address::is_arn;
 pub use destination_parts::{CloudEventsHandshake, Consent, Disable, Signing, Tls};

@@ -166,7 +166,6 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
         },
-        events_per_blob: Some(letter.events_per_blob).filter(|events| *events != 1),
         // The name on the wire stays as it is: messages with it may be in the queues.
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
@@ -193,7 +192,6 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
             None => ErrorData::Text,
             Some(ErrorDataV1::Base64) => ErrorData::Base64,
         },
-        events_per_blob: wire.events_per_blob.unwrap_or(1),
         keep_trying_for_ms: wire.period_ms,
         headers: wire.headers,
         destination: wire.destination,

@@ -125,8 +125,6 @@ pub(super) struct DeadLetterV1 {
     pub(super) layout: Layout,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error_data: Option<ErrorDataV1>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) events_per_blob: Option<u32>,
     pub(super) period_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) headers: Vec<(String, String)>,

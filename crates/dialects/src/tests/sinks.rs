@@ -115,24 +115,13 @@ fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
 fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
     let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
     let data = "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
-    let per_blob = |what: &str| {
-        format!(
-            "warning: spec.deadLetter.eventsPerBlob: not used: {what} receives each dead letter alone; sink: s3://bucket"
-        )
-    };
-    let queue = "sink: 'sqs://127.0.0.1:4566/000000000000/q'";
     for (message, expected) in [
         ("format: namespace, layout: flat", None),
         ("layout: flat", None),
         ("format: knative, layout: nested, errorData: base64", None),
-        ("format: eventgrid, errorData: text, eventsPerBlob: 5", None),
-        ("sink: 's3://bucket', eventsPerBlob: 5", None),
-        ("sink: 'https://h/', eventsPerBlob: 1", None),
+        ("format: eventgrid, errorData: text", None),
         ("format: knative, layout: ^flat", Some(layout.to_owned())),
         ("errorData: ^base64", Some(data.to_owned())),
-        (&format!("{queue}, eventsPerBlob: ^5"), Some(per_blob("a queue"))),
-        ("sink: 'https://h/', eventsPerBlob: ^5", Some(per_blob("an address"))),
-        ("sink: {topic: n/b}, eventsPerBlob: ^5", Some(per_blob("a topic"))),
     ] {
         let column = "spec: {destination: {url: 'http://h/'}, deadLetter: {".len()
             + message.find('^').unwrap_or_default()

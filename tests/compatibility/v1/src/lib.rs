@@ -199,8 +199,6 @@ struct DeadLetter {
     layout: Layout,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error_data: Option<ErrorData>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    events_per_blob: Option<u32>,
     period_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     headers: Vec<(String, String)>,

@@ -87,7 +87,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `50 of 5,004 dead letters`; a shared blob that counts as one may hold more.
+/// `50 of 5,004 dead letters`; fewer may be there than are shown, if some were removed meanwhile.
 fn of_all(shown: u64, total: ListedTotal) -> String {
     let count = text::dead_letters(total.count);
     match total.is_all {

@@ -1,7 +1,6 @@
 //! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
-//! A blob is removed when every dead letter in it matches. Ledgers and dismissals are kept. A versioned bucket
-//! keeps the versions until its lifecycle rules remove them.
+//! Ledgers and dismissals are kept. A versioned bucket keeps the versions until its lifecycle rules remove them.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -11,10 +10,9 @@ use futures::stream::TryStreamExt as _;
 
 use super::selection::SelectionArgs;
 use crate::terminal::confirm::may_proceed;
-use crate::terminal::output::{note, out};
-use crate::terminal::progress;
-use crate::terminal::text;
+use crate::terminal::output::out;
 use crate::terminal::usage::usage_error;
+use crate::terminal::{progress, text};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -44,36 +42,24 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (search, filter) = arguments.selection.search().await?;
     let filter = if arguments.all_letters { filter.of_any_state() } else { filter };
-    let (mut keys, mut found, mut kept) = (Vec::new(), HashSet::new(), 0_u64);
-    let mut blobs = search.letters.whole_blobs(&filter);
-    while let Some((key, letters)) = blobs.try_next().await? {
-        let matching = letters.iter().filter(|letter| filter.matches(letter));
-        let matching: Vec<_> = matching.map(|letter| letter.id).collect();
-        // A blob is removed whole or not at all, because dead letters are never rewritten.
-        if matching.len() < letters.len() {
-            kept += matching.len() as u64;
-        } else if !matching.is_empty() {
-            // A set: a dead letter in two blobs counts once.
-            found.extend(matching);
-            keys.push(key);
+    // A set: a dead letter that is in two blobs counts once.
+    let (mut keys, mut found) = (Vec::new(), HashSet::new());
+    let mut blobs = search.letters.of_every_blob(&filter);
+    while let Some(letter) = blobs.try_next().await? {
+        if let Some(letter) = letter.filter(|letter| filter.matches(letter)) {
+            found.insert(letter.id);
+            keys.push(letter.key);
         }
     }
     search.clear();
-    if kept > 0 {
-        note(format_args!(
-            "{} are kept: there are others in the same blobs that do not match",
-            text::dead_letters(kept)
-        ));
-    }
     if keys.is_empty() {
         drop(blobs);
         return search.finish_filtered(filter, 0).await;
     }
-    let (count, blobs) =
-        (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));
+    let count = text::dead_letters(found.len() as u64);
     let space = "a bucket that keeps versions frees the space later; the bucket of a stack does after 7 days";
     if !arguments.yes {
-        out(&format!("{count} in {blobs} would be removed; {space}\n"))?;
+        out(&format!("{count} would be removed; {space}\n"))?;
     }
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -88,6 +74,6 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     bar.finish_and_clear();
     search.letters.forget_cached(&keys);
-    out(&format!("{count} in {blobs} removed; {space}\n"))?;
+    out(&format!("{count} removed; {space}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

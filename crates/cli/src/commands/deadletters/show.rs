@@ -46,10 +46,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let found = letters.find(&[arguments.id]).await?;
     search.clear();
     if arguments.raw {
-        let mut keys: Vec<&str> = found.iter().map(|letter| letter.key.as_str()).collect();
-        keys.dedup();
-        for key in keys {
-            out_raw(&letters.bytes(key).await?)?;
+        for letter in &found {
+            out_raw(&letters.bytes(&letter.key).await?)?;
         }
         return search.finish_filtered(Filter::default(), found.len()).await;
     }

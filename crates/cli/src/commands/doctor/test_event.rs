@@ -156,10 +156,10 @@ async fn of_dead_letter(
     stack: &str,
 ) -> anyhow::Result<Item> {
     let letter = match &end.key {
-        Some(key) => letters.container.get(key).await?.and_then(|bytes| {
-            let all = read(key, &letters.container.prefix, &bytes).ok()?;
-            all.into_iter().find(|letter| letter.delivery_id() == end.delivery)
-        }),
+        Some(key) => {
+            let bytes = letters.container.get(key).await?;
+            bytes.and_then(|bytes| read(key, &letters.container.prefix, &bytes).ok())
+        }
         None => None,
     };
     let id = end.delivery.to_string();
@@ -234,8 +234,7 @@ mod tests {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
         let help = |destination: &str, properties: &str| {
             let blob = format!(r#"{{"event":{{}},"deadletterProperties":{{{properties}}}}}"#);
-            let letter =
-                delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
+            let letter = delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap();
             said(&StoredDeadLetter { destination: Some(destination.to_owned()), ..letter }).help
         };
         let queue = "arn:aws:sqs:eu-west-1:123456789012:q";

@@ -136,13 +136,7 @@ impl Reading {
         let keys: BTreeSet<&str> = here.map(|line| line.field("key")).collect();
         for key in keys.into_iter().take(LETTERS_MAX) {
             match letters.of_key(key).await {
-                Ok(found) => {
-                    // Several may share a blob.
-                    let known: BTreeSet<Uuid> = deliveries(&self.lines).collect();
-                    let new =
-                        found.into_iter().filter(|letter| known.contains(&letter.delivery_id()));
-                    self.letters.extend(new);
-                }
+                Ok(letter) => self.letters.push(letter),
                 // It may have been purged, and the log has the rest.
                 Err(error) => self.notes.push(describe(&error)),
             }
@@ -197,7 +191,7 @@ async fn search(
     let Range { since_ms, until_ms } = range;
     let filter = Filter { since_ms: Some(since_ms), until_ms: Some(until_ms), ..Filter::default() };
     let is_wanted = |letter: &StoredDeadLetter| {
-        let id = letter.delivery_id().to_string();
+        let id = letter.id.to_string();
         let trace_id = letter.traceparent.as_deref().and_then(|of| of.split('-').nth(1));
         let ids = [Some(id.as_str()), letter.event_id.as_deref(), trace_id];
         ids.into_iter().flatten().any(|id| wanted.is(id))

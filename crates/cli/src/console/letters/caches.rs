@@ -256,7 +256,7 @@ mod tests {
     fn entry(scope: &str, letters: usize) -> CacheEntry {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
         let blob = br#"{"event":{},"deadletterProperties":{"deadletterreasoncode":"A"}}"#;
-        let letter = delivery::deadletter::stored::read(key, "", blob).unwrap().remove(0);
+        let letter = delivery::deadletter::stored::read(key, "", blob).unwrap();
         let mut cache = LetterCache::default();
         cache.letters = std::iter::repeat_n(Arc::new(letter), letters).collect();
         let cache = Some(Arc::new(cache));

@@ -280,7 +280,7 @@ mod tests {
             r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"{reason}","publishutc":"{}"}}}}"#,
             rfc3339(ms)
         );
-        delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0)
+        delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap()
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod tests {
     fn letter(destination: &str, event: &str, headers: &[(&str, &str)]) -> StoredDeadLetter {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
         let blob = br#"{"event":{},"deadletterProperties":{"deadletterreasoncode":"A"}}"#;
-        let letter = delivery::deadletter::stored::read(key, "", blob).unwrap().remove(0);
+        let letter = delivery::deadletter::stored::read(key, "", blob).unwrap();
         let headers =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         StoredDeadLetter {

@@ -12,7 +12,6 @@ use deadletters::ledger::ReplayRecord;
 use deadletters::matches_id;
 use delivery::deadletter::stored::{FailedAt, StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
-use uuid::Uuid;
 
 use super::caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use super::curl;
@@ -89,12 +88,9 @@ pub(in crate::console) async fn find(
     console: &Console,
     id: &str,
 ) -> Result<StoredDeadLetter, PageError> {
-    if let Some((id, key)) =
-        id.parse().ok().and_then(|id: Uuid| Some((id, console.caches.key_of(id)?)))
-    {
+    if let Some(key) = id.parse().ok().and_then(|id| console.caches.key_of(id)) {
         // The blob may have been removed since it was read.
-        let letters = console.letters.of_key(&key).await.unwrap_or_default();
-        if let Some(letter) = letters.into_iter().find(|letter| letter.id == id) {
+        if let Ok(letter) = console.letters.of_key(&key).await {
             return Ok(letter);
         }
     }
@@ -126,10 +122,8 @@ async fn may_exist(console: &Console, id: &str) -> Result<bool, PageError> {
     let state = console.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
     Ok(match state? {
         CacheState::Ready(cache) => {
-            let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
-            let mut letters = cache.letters.iter();
-            let is_it = |it: &Arc<StoredDeadLetter>| is_match(it.id) || is_match(it.delivery_id());
-            cache.is_truncated || letters.any(is_it)
+            let is_it = |it: &Arc<StoredDeadLetter>| matches_id(id, &it.id.to_string());
+            cache.is_truncated || cache.letters.iter().any(is_it)
         }
         CacheState::Reading(_) => true,
     })

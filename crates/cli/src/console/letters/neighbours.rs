@@ -95,9 +95,7 @@ mod tests {
                 r#"{{"event":{{"id":"order-1"}},"deadletterProperties":{{"deadletterreasoncode":"{reason}"}}}}"#
             );
             let key = format!("a/b/s{number}/2026/11/20/7/{id}.json");
-            Arc::new(
-                delivery::deadletter::stored::read(&key, "", blob.as_bytes()).unwrap().remove(0),
-            )
+            Arc::new(delivery::deadletter::stored::read(&key, "", blob.as_bytes()).unwrap())
         };
         let mut cache = LetterCache::default();
         cache.letters = (1..=count).map(letter).collect();

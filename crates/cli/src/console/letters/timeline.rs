@@ -138,8 +138,7 @@ mod tests {
             r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"A","deliveryattempts":9,"publishutc":"2026-11-20T07:00:00Z","history":[{}]}}}}"#,
             history.join(",")
         );
-        let letter =
-            delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
+        let letter = delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap();
         let shown: Vec<String> =
             steps(&letter.history, letter.omitted, letter.attempts, letter.published_ms)
                 .into_iter()

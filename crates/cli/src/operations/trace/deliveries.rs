@@ -41,7 +41,7 @@ pub(crate) fn trace(lines: &[Line], letters: Letters<'_>, replays: &[TracedRepla
         }
     }
     for letter in letters.letters {
-        sources.entry(letter.delivery_id()).or_default().letter = Some(letter);
+        sources.entry(letter.id).or_default().letter = Some(letter);
     }
     let replays = all_replays(lines, replays);
     let made = sources.into_iter().map(|(id, of)| delivery(id, of, letters.container, &replays));

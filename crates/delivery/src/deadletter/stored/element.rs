@@ -1,4 +1,4 @@
-//! Reads one dead letter of a blob: finds its format, its event and the fields about it.
+//! Reads the dead letter of a blob: finds its format, its event and the fields about it.
 //!
 //! Separate because only the members show the format. In the nested layout the event is a member of
 //! its own, in the custom format it is `data`; everywhere else it shares an object with the fields
@@ -18,7 +18,7 @@ use crate::subscription::dead_letter_format::{Format, Layout};
 /// The names of the properties object in the namespace format, ours first.
 const SPELLINGS: [&str; 3] = [PROPERTIES, "deadLetterProperties", "brokerProperties"];
 
-/// One dead letter of a blob.
+/// The dead letter of a blob.
 pub(super) struct Element<'a> {
     members: &'a Members<'a>,
     /// The names that are not the event's.

@@ -1,6 +1,7 @@
 //! The key of a blob, taken apart.
 //!
-//! Separate because a key has fields that the blob may lack or contradict: the subscription, and the id.
+//! Separate because a key has fields that the blob may lack or contradict: the subscription, and the id. The id is known without
+//! the blob being read.
 
 use std::borrow::Cow;
 
@@ -9,6 +10,8 @@ use uuid::{Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
+/// The segments of a key behind the prefix of the container.
+const SEGMENTS: usize = 8;
 /// The namespace of the ids that follow from a key (UUIDv5).
 const PLACES: Uuid = uuid!("5b8c1d0e-6f3a-5c27-9d41-2e7a90b3c6f8");
 
@@ -16,8 +19,7 @@ const PLACES: Uuid = uuid!("5b8c1d0e-6f3a-5c27-9d41-2e7a90b3c6f8");
 pub(super) struct KeyParts<'a> {
     pub(super) key: &'a str,
     pub(super) subscription: SubscriptionName,
-    /// The GUID of the blob: the id of its dead letter, if it has only one.
-    pub(super) guid: Uuid,
+    pub(super) id: Uuid,
 }
 
 impl<'a> KeyParts<'a> {
@@ -29,7 +31,7 @@ impl<'a> KeyParts<'a> {
         let path = key.strip_prefix(prefix).and_then(|path| path.strip_prefix(slash));
         let path = path.ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
         let segments: Vec<&str> = path.split('/').collect();
-        let [namespace, topic, name, _, _, _, _, file] = segments[..] else {
+        let [namespace, topic, name, _, _, _, _, _] = segments[..] else {
             return Err(invalid(
                 "namespace/topic/subscription/year/month/day/hour/guid.json is expected",
             ));
@@ -39,14 +41,20 @@ impl<'a> KeyParts<'a> {
             text.map(Cow::into_owned).map_err(|_| invalid("a name in it is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
-        let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());
-        // A blob that somebody has copied by hand may have any name.
-        let guid = guid.unwrap_or_else(|| Uuid::new_v5(&PLACES, path.as_bytes()));
-        Ok(Self { key, subscription: SubscriptionName { topic, name: decoded(name)? }, guid })
+        let subscription = SubscriptionName { topic, name: decoded(name)? };
+        Ok(Self { key, subscription, id: id_of_key(key) })
     }
+}
 
-    /// The id of the dead letter at this place of a shared blob, from 0.
-    pub(super) fn id_at(&self, place: usize) -> Uuid {
-        Uuid::new_v5(&self.guid, place.to_string().as_bytes())
-    }
+/// The id of the dead letter of the blob with this key: the GUID that names the blob.
+#[must_use]
+pub fn id_of_key(key: &str) -> Uuid {
+    let file = key.rsplit('/').next().and_then(|file| file.strip_suffix(".json"));
+    let guid = file.and_then(|guid| guid.parse().ok());
+    // A blob that somebody has copied by hand may have any name. The prefix of the container is left out.
+    guid.unwrap_or_else(|| {
+        let slash = key.rmatch_indices('/').nth(SEGMENTS - 1).map(|(slash, _)| slash);
+        let path = slash.and_then(|slash| key.get(slash + 1..)).unwrap_or(key);
+        Uuid::new_v5(&PLACES, path.as_bytes())
+    })
 }

@@ -36,11 +36,8 @@ pub struct StoredSink {
 /// A dead letter as it was found in storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDeadLetter {
-    /// The GUID of its key; in a shared blob, one made of that and of its place.
+    /// The GUID of its key: the id of its delivery. The `deadletterid` in its blob is not read, since a blob can say anything.
     pub id: Uuid,
-    /// The `deadletterid` that it has in it: the id of its delivery. It identifies nothing, since a
-    /// blob can say anything.
-    pub stated_id: Option<Uuid>,
     /// The key of its blob, prefix included.
     pub key: String,
     /// Its subscription: the key's segments, decoded. The name may be a placeholder such as
@@ -104,14 +101,6 @@ pub struct StoredDeadLetter {
     pub event_type: Option<String>,
     /// The event's source, or its Event Grid topic.
     pub source: Option<String>,
-}
-
-impl StoredDeadLetter {
-    /// The id of its delivery, as logs name it.
-    #[must_use]
-    pub fn delivery_id(&self) -> Uuid {
-        self.stated_id.unwrap_or(self.id)
-    }
 }
 
 /// One attempt of a stored history. Its JSON is the tools' one.

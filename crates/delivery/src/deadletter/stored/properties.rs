@@ -130,8 +130,7 @@ impl<'a> Properties<'a> {
         let members = recalled.members();
         let [event_id, event_type, source] = [members.id(), members.event_type(), members.source()];
         Ok(StoredDeadLetter {
-            id: key_parts.guid,
-            stated_id: self.number(&["deadletterid"]),
+            id: key_parts.id,
             key: key_parts.key.to_owned(),
             subscription: key_parts.subscription.clone(),
             reason: self.first(&reason).unwrap_or_default(),

@@ -140,7 +140,7 @@ fn every_field_reaches_its_place() {
         (&policy.sink, policy.format, policy.layout),
         (&Sink::Container(container), DeadLetterFormat::Fixed(Format::Knative), Layout::Nested)
     );
-    assert_eq!((policy.events_per_blob, policy.error_data), (100, ErrorData::Base64));
+    assert_eq!(policy.error_data, ErrorData::Base64);
     assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (5 * MINUTE_MS, 3 * DAY_MS));
     assert!(subscription.paused);
 }

@@ -278,11 +278,6 @@ fn bad_dead_letter_formats_and_times_are_refused_at_their_position() {
                 "deadLetter: {keepTryingFor: ^PT1S}",
                 "deadLetter.keepTryingFor: has to be PT1M to P3D",
             ),
-            ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to 10000"),
-            (
-                "deadLetter: {eventsPerBlob: ^10001}",
-                "deadLetter.eventsPerBlob: has to be 1 to 10000",
-            ),
             (
                 "deadLetter: {response: ^nothing}",
                 "deadLetter.response: \"nothing\" is not known here; known: beginning, none",
