@@ -1,4 +1,4 @@
-//! What commands and the console do: functions over ports and values. Nothing here reads options or makes a page.
+//! The work of commands and of the console: functions over ports and values, and the options that several commands share.
 
 pub(crate) mod access;
 pub(crate) mod attempts;

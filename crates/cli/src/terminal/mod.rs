@@ -1,4 +1,4 @@
-//! How text comes onto the terminal and questions back: the lowest room. It knows nothing of events.
+//! Text on the terminal, and questions to a person. Knows nothing of events.
 
 pub(crate) mod advice;
 pub(crate) mod confirm;

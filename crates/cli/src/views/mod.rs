@@ -1,4 +1,4 @@
-//! What people read of the result of an operation.
+//! Results of operations as text for people.
 
 pub(crate) mod changes;
 pub(crate) mod dev_view;
