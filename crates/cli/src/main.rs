@@ -1,6 +1,6 @@
 //! `lastmile`: the command line.
 //!
-//! One module per subcommand. Data goes to standard output, everything else to standard error. Exit
+//! It has five rooms: commands, console, views, operations and terminal. Each imports only rooms after it. Data goes to standard output, everything else to standard error. Exit
 //! codes are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error), for all commands.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
@@ -64,8 +64,8 @@ enum Command {
     Rollback(rollback::Arguments),
     /// Lists, reads and removes single subscriptions of a deployment, shows the history of a topic, and exports all as files
     Subscriptions(subscriptions::Arguments),
-    /// Makes the request that an event leads to, sends it once from here, and says what would happen next;
-    /// or with --consent asks endpoints for their consent: exit code 0 if it is delivered, 1 if not
+    /// Sends one test request from this machine and shows what would happen next, or asks endpoints for their
+    /// consent (--consent): exit code 0 if it is delivered or all consented, 1 if not
     Try(try_out::Arguments),
     /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
     /// be done, 1 if something has to be

@@ -2,6 +2,8 @@
 //! it names.
 //!
 //! An import counts where the item lives, also if another module hands it on.
+//!
+//! No command of the command line imports another.
 
 use std::collections::{BTreeMap, BTreeSet};
 

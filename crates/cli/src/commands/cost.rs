@@ -51,13 +51,13 @@ pub(crate) struct Arguments {
     /// The response time of destinations
     #[arg(long = "answer", value_name = "DURATION", default_value = "100ms", value_parser = answer_ms)]
     answer_ms: f64,
-    /// DispatchBatchWindow: with one, batches have up to 100 messages
+    /// The template parameter DispatchBatchWindow. With a window, a batch has up to 100 messages
     #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=240))]
     batch_window_s: u32,
-    /// Concurrency
+    /// The template parameter Concurrency
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
     concurrency: Shares,
-    /// LogLevel; failures leaves out the line of a delivery that succeeds at its first attempt
+    /// The template parameter LogLevel; with failures, a delivery that succeeds at its first attempt has no line
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// The output format
@@ -132,7 +132,7 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
          {MONTH_DAYS} days: ${}   a day: ${}   a million events: ${}\nprices: {PRICES_FROM}\n\n{}\n{}\n\
          a million deliveries that wait a day for a destination that is down: ${}\n\
          a million dead letters, stored and kept for {MONTH_DAYS} days: ${}; replayed: ${}\n\
-         up to {} deliveries may wait for destinations that are down; with more, all that wait are late\n",
+         up to {} deliveries can wait for destinations that are down; beyond that, every waiting delivery is late\n",
         count(plan.events),
         count(plan.event_bytes),
         count(estimate.deliveries),

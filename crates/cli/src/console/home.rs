@@ -250,7 +250,7 @@ pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
         @if cause.is_reopened { " " b .state.open { "reopened" } }
         br;
         span .kind {
-            @if is_long_before(cause) { "events from " (age(cause.oldest_event_ms)) ", given up from " (age(cause.first_ms)) }
+            @if is_long_before(cause) { "events from " (age(cause.oldest_event_ms)) ", dead letters from " (age(cause.first_ms)) }
             @else { "first " (age(cause.first_ms)) }
         }
     } }

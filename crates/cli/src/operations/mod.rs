@@ -1,4 +1,5 @@
-//! The work of commands and of the console: functions over ports and values, and the options that several commands share.
+//! The work that commands and the console share, and the options that several commands have. Some operations print notes about
+//! what they do. Imports only the terminal.
 
 pub(crate) mod access;
 pub(crate) mod attempts;

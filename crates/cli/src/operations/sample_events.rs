@@ -1,6 +1,6 @@
 //! The samples of `lastmile publish --sample`: events to start with, as publishers send them.
 //!
-//! Separate from publishing, because `try` makes such events too. The samples have each form that events have here.
+//! Separate from publishing, because `try` makes such events too. The samples cover every input format.
 //! Printed, they are what the ingress and the events queue accept: one document per line when piped, indented on a
 //! terminal. CloudEvents are built by the SDK.
 
@@ -25,6 +25,9 @@ const EVENTS_MAX: u32 = 10_000;
 const BATCH_EVENTS: u32 = 3;
 /// Their type unless another is given.
 const TYPE: &str = "order.created";
+/// The files of `publish`. Each option says that it conflicts with them: clap drops `requires` if the required option conflicts
+/// with an option that is given.
+const FILES: [&str; 2] = ["files", "more_files"];
 /// The heading of the options in the help.
 const HEADING: &str = "Samples";
 /// The source of CloudEvents and of JSON.
@@ -58,7 +61,7 @@ pub(crate) struct SampleArgs {
     #[arg(long = "sample", value_name = "KIND", help_heading = HEADING)]
     kind: Option<Kind>,
     /// Only print the samples, to save them or to send them by another program
-    #[arg(long, requires = "kind", help_heading = HEADING)]
+    #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING)]
     dry_run: bool,
     #[command(flatten)]
     members: MemberArgs,
@@ -70,26 +73,26 @@ struct MemberArgs {
     /// The type of the samples
     #[arg(
         long = "type",
-        requires = "kind",
+        requires = "kind", conflicts_with_all = FILES,
         help_heading = HEADING,
         value_name = "TYPE",
         default_value = TYPE,
         value_parser = NonEmptyStringValueParser::new()
     )]
     event_type: String,
-    /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
-    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
+    /// The source of the samples; with eventgrid the topic, a resource path of Azure. The default depends on KIND
+    #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
     source: Option<String>,
-    /// Their subject; by default orders/NUMBER
-    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    /// The subject of the samples; by default orders/NUMBER
+    #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
-    /// The id; several samples have -1, -2 and so on at its end. By default a new one for each
-    #[arg(long, requires = "kind", help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    /// The id; several samples get -1, -2, … appended. By default each has a new id
+    #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
-    /// How many samples; a batch has 3 unless this is given
+    /// The number of samples; a batch has 3 by default
     #[arg(
         long,
-        requires = "kind",
+        requires = "kind", conflicts_with_all = FILES,
         help_heading = HEADING,
         value_name = "NUMBER",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX))
@@ -98,7 +101,7 @@ struct MemberArgs {
 }
 
 impl SampleArgs {
-    /// The samples as a text that `publish` reads; `None` if nobody wants some.
+    /// The samples as a text that `publish` reads; `None` without --sample.
     pub(crate) fn text(&self, now_ms: u64) -> anyhow::Result<Option<String>> {
         let Some(kind) = self.kind else { return Ok(None) };
         let lines = documents(kind, &self.members, now_ms)?;
@@ -106,7 +109,7 @@ impl SampleArgs {
         Ok(Some(lines.join("\n")))
     }
 
-    /// Prints them if they are only wanted in print; the answer is whether they are.
+    /// With --dry-run, prints the samples and returns true.
     pub(crate) fn print_only(&self, now_ms: u64) -> anyhow::Result<bool> {
         let Some(kind) = self.kind.filter(|_| self.dry_run) else { return Ok(false) };
         for document in documents(kind, &self.members, now_ms)? {

@@ -1,4 +1,4 @@
-//! Text on the terminal, and questions to a person. Knows nothing of events.
+//! Output and questions on a terminal: texts, tables, times, colours, advice for errors. Imports no other room.
 
 pub(crate) mod advice;
 pub(crate) mod confirm;

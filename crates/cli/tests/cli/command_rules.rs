@@ -195,6 +195,36 @@ fn what_cannot_be_undone_is_not_done_unless_somebody_agrees() {
     assert_eq!(run(folder.path(), &words(&format!("{delete} --yes"))).1, Some(0));
 }
 
+/// clap drops a requirement if the required option conflicts with one that is given. Without the rules for that,
+/// `publish --dry-run FILE` would publish.
+#[test]
+fn an_option_of_another_mode_is_refused_beside_any_option_of_this_one() {
+    let folder = files();
+    for line in [
+        "publish --dry-run event.json",
+        "publish --count 3 -f event.json",
+        "publish --type a event.json",
+        "publish --source a event.json",
+        "publish --subject a event.json",
+        "publish --id a event.json",
+        "try -f s.yaml --handshake eventgrid --event event.json n/t/a",
+        "try -f s.yaml --rate 3 --event event.json n/t/a",
+        "try -f s.yaml --table x --sample n/t/a",
+        "try -f s.yaml --stack x --print n/t/a",
+        "try -f s.yaml --config . --print n/t/a",
+        "try -f s.yaml --listen 127.0.0.1:0 --event event.json n/t/a",
+        "try -f s.yaml --wait 1m --event event.json n/t/a",
+        "try --to s3://x/ --event event.json n/t/a",
+        "explain --topic shop/orders --outcome 503 s.yaml",
+        "deadletters list --container letters --every 1s --full",
+        "deadletters replay --container letters --skip-uncertain --name j",
+    ] {
+        let (printed, code) = run(folder.path(), &words(line));
+        assert_eq!(code, Some(2), "{line}: {printed}");
+        assert!(printed.contains("cannot be used with"), "{line}: {printed}");
+    }
+}
+
 #[test]
 fn an_error_of_the_command_line_shows_no_secret_of_an_address() {
     let folder = files();

@@ -94,7 +94,8 @@ async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_t
     let cause = cause.expect("a link to a cause");
     let page = server.page(&format!("/causes/{cause}")).await;
     let command = format!("--cause {cause}");
-    for part in ["What the endpoint said last", "For whom", command.as_str(), "given up from"] {
+    for part in ["What the endpoint said last", "For whom", command.as_str(), "dead letters from "]
+    {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("href=\"/subscriptions/"), "a container has no subscriptions: {page}");
@@ -139,14 +140,14 @@ async fn a_dismissal_warns_of_dead_letters_that_an_unfinished_replay_sends() {
     let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
     container.write(&[("_replays/running/plan.ndjson".to_owned(), plan)]);
     let server = ConsoleServer::start(&container, &[]);
-    let warning = "A replay that has not ended has 1 dead letter in its plan";
+    let warning = "An unfinished replay has 1 dead letter in its plan";
     let page = server.page(&format!("/letters/{letter}")).await;
     assert!(page.contains(warning), "{page}");
     let cause = page.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
     let page = server.page(&format!("/causes/{}", cause.expect("a link to its cause"))).await;
     assert!(page.contains(warning), "{page}");
     let other = server.page(&format!("/letters/{}", LETTERS[2].id())).await;
-    assert!(!other.contains("has not ended"), "{other}");
+    assert!(!other.contains("unfinished replay"), "{other}");
 }
 
 #[tokio::test]

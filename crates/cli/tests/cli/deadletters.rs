@@ -114,6 +114,13 @@ fn every_event_is_listed_whole_and_only_matches_are_purged() {
         "{purged}"
     );
     assert_eq!(lines(&container.run(&["list", "--output", "ndjson"])).len(), LETTERS.len() - 3);
+    // What is no dead letter stays, and is reported.
+    let key = "shop/orders/billing/2026/11/20/7/11111111-1111-5111-8111-111111111111.json";
+    container.write(&[(key.to_owned(), "[{}, {}]".to_owned())]);
+    let all = container.run(&["purge", "--all", "--yes"]);
+    assert_eq!(all.status.code(), Some(1));
+    let said = text(&all.stderr);
+    assert!(said.contains("not dead letters: 1 blob") && said.contains("array of 2"), "{said}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const LINES: [&str; 2] = [
 const DAY: &str = "2026-11-28";
 
 /// A stack whose functions log as this parameter says, with so many bytes in each log group.
-fn aws(log_deliveries: &'static str, stored_bytes: u64) -> (String, Receiver<String>) {
+fn aws(log_level: &'static str, stored_bytes: u64) -> (String, Receiver<String>) {
     deciding_receiver(move |request| {
         let asks_for = |operation: &str| request.contains(&format!("Logs_20140328.{operation}"));
         let body = if asks_for("DescribeLogGroups") {
@@ -30,7 +30,7 @@ fn aws(log_deliveries: &'static str, stored_bytes: u64) -> (String, Receiver<Str
         } else if asks_for("GetQueryResults") {
             json!({"status": "Complete", "results": rows()}).to_string()
         } else if request.contains("DescribeStacks") {
-            described(log_deliveries)
+            described(log_level)
         } else {
             // S3: an empty list.
             "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>".to_owned()

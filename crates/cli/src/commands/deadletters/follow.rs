@@ -24,8 +24,11 @@ pub(super) async fn run(
     every_ms: u64,
 ) -> anyhow::Result<ExitCode> {
     let (letters, filter) = selection.open().await?;
-    letters.newest(&filter, limit).await?.iter().rev().try_for_each(show)?;
-    let new = NewLetters::after_now(letters.clone(), filter, Some(HOUR_MS)).await?;
+    // Listed first: what is stored during the long read below is new.
+    let mut new = NewLetters::after_now(letters.clone(), filter.clone(), Some(HOUR_MS)).await?;
+    let shown = letters.newest(&filter, limit).await?;
+    shown.iter().rev().try_for_each(show)?;
+    new.leave_out(&shown);
     note(format_args!(
         "listing {} every {}, until Ctrl-C",
         letters.container.name,

@@ -26,13 +26,13 @@ pub(super) struct Arguments {
     /// The most to list; 0 lists all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
-    /// Show them oldest first, a line each, and then new ones as they are stored, until Ctrl-C
+    /// List the oldest first, one per line, then print new ones until Ctrl-C
     #[arg(long, conflicts_with = "output")]
     follow: bool,
     /// With --follow, how often to list the container
-    #[arg(long, requires = "follow", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
+    #[arg(long, requires = "follow", conflicts_with = "full", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
     every: u64,
-    /// Write complete dead letters, all that match, as one JSON object per line
+    /// Print all matching dead letters in full, one JSON object per line
     #[arg(long, conflicts_with_all = ["limit", "follow", "output"])]
     full: bool,
     /// The format of the output

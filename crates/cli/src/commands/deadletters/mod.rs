@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists dead letters, newest first, or as they are stored
+    /// Lists dead letters, newest first; with --follow also new ones
     List(list::Arguments),
     /// Shows everything about a dead letter: event, history, last response
     Show(show::Arguments),

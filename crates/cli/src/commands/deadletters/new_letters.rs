@@ -32,6 +32,11 @@ impl NewLetters {
         Ok(new)
     }
 
+    /// Leaves out dead letters that were read by other means.
+    pub(super) fn leave_out(&mut self, letters: &[StoredDeadLetter]) {
+        self.seen.extend(letters.iter().map(|letter| letter.key.clone()));
+    }
+
     /// Reads the dead letters that have come since the last call, oldest first.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let listed = self.listed();

@@ -47,7 +47,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut blobs = search.letters.of_every_blob(&filter);
     while let Some(letter) = blobs.try_next().await? {
         if let Some(letter) = letter.filter(|letter| filter.matches(letter)) {
-            found.insert(letter.id);
+            found.insert((letter.subscription, letter.id));
             keys.push(letter.key);
         }
     }
@@ -56,6 +56,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         drop(blobs);
         return search.finish_filtered(filter, 0).await;
     }
+    // They stay: nobody can tell whether the filter means them.
+    let leaves_some = search.note_unreadable();
     let count = text::dead_letters(found.len() as u64);
     let space = "a bucket that keeps versions frees the space later; the bucket of a stack does after 7 days";
     if !arguments.yes {
@@ -75,5 +77,5 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     search.letters.forget_cached(&keys);
     out(&format!("{count} removed; {space}\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if leaves_some && arguments.all_letters { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

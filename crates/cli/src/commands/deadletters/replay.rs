@@ -73,7 +73,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
-    #[arg(long, requires = "resume")]
+    #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
     pub(super) skip_uncertain: bool,
     /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]

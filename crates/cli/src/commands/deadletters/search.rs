@@ -109,13 +109,8 @@ impl Search {
         ExitCode::SUCCESS
     }
 
-    fn report(&self, what: &str) {
-        self.clear();
-        let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
-        let container = &self.letters.container;
-        if let Some(problem) = self.letters.cache_problem() {
-            note(format_args!("dead letters were not cached: {}", text::line(&problem)));
-        }
+    /// Prints how many blobs are no dead letters, and returns whether there are any.
+    pub(super) fn note_unreadable(&self) -> bool {
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
             note(format_args!(
@@ -124,6 +119,17 @@ impl Search {
                 text::line(&unreadable.example)
             ));
         }
+        unreadable.count > 0
+    }
+
+    fn report(&self, what: &str) {
+        self.clear();
+        let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
+        let container = &self.letters.container;
+        if let Some(problem) = self.letters.cache_problem() {
+            note(format_args!("dead letters were not cached: {}", text::line(&problem)));
+        }
+        self.note_unreadable();
         note(format_args!(
             "{what} in {}; {} in {}.{:03} s",
             container.name,

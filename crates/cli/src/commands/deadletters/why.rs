@@ -15,7 +15,7 @@ use crate::terminal::output::Output;
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Count them by this instead, as bars; several are separated by commas
+    /// Count by these instead of by cause, as bars; separate several by commas
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     by: Vec<By>,
     /// The format of the output

@@ -1,4 +1,4 @@
-//! `lastmile destinations disable` and `enable`.
+//! `lastmile destinations disable` and `enable`, also `enable --once`.
 //!
 //! Each change is written to the item of the destination first, then published in the news for all functions. Functions may write
 //! the item at the same moment: then the change is made again in the newer version.
@@ -37,7 +37,7 @@ pub(super) struct ChangeArgs {
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
-    /// Only end the wait of a destination that is failing: its next delivery probes it at once
+    /// Only let the next delivery probe a failing destination at once; it stays failing until that succeeds
     #[arg(long)]
     once: bool,
 }
@@ -74,7 +74,7 @@ pub(super) async fn enable(
     EnableArgs { change: arguments, once }: EnableArgs,
 ) -> anyhow::Result<ExitCode> {
     if once {
-        return probe(&arguments).await;
+        return enable_once(&arguments).await;
     }
     let change = Change::open(&arguments).await?;
     let now_ms = change.now_ms;
@@ -96,7 +96,7 @@ pub(super) async fn enable(
     Ok(code)
 }
 
-async fn probe(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
+async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
     let change = Change::of_requests(arguments).await?;
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
@@ -110,7 +110,7 @@ async fn probe(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
     if state.disabled.is_some() {
         let address = &change.destination.address;
         bail!(
-            "{address} is disabled, so nothing probes it; `lastmile destinations enable` without --once ends that"
+            "{address} is disabled, so no delivery probes it. Enable it: `lastmile destinations enable` without --once"
         );
     }
     let what = match (state.failing, state.slow) {

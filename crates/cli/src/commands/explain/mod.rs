@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
     /// With --event, only this topic
-    #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with = "subscription")]
+    #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with_all = ["subscription", "outcome", "retry_after", "origins"])]
     topic: Option<TopicName>,
     /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls, blocked, or a
     /// word of dead letters such as Busy

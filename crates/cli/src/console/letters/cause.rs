@@ -12,6 +12,7 @@ use deadletters::filter::Filter;
 use deadletters::letter_cache::LetterCache;
 use deadletters::state::LetterState;
 use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::reason::Reason;
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -117,7 +118,7 @@ impl View<'_> {
                         (text::grouped(*count)) " " (state)
                     }
                     " · events published from " (time(cause.oldest_event_ms))
-                    " · given up from " (time(cause.first_ms)) " to " (time(cause.last_ms))
+                    " · dead letters from " (time(cause.first_ms)) " to " (time(cause.last_ms))
                 }
                 (placeholders(std::slice::from_ref(cause)))
             } (arriving(cause, self.cache.read_ms)) }
@@ -139,12 +140,15 @@ impl View<'_> {
 
     /// Explains dead letters without an attempt: they belong to the cause by the state of their destination.
     fn never_sent(&self) -> Markup {
-        let never =
-            |letter: &&&StoredDeadLetter| letter.attempts == 0 && letter.destination.is_some();
+        let put_off = [Reason::TimeToLiveExceeded, Reason::MaxDeliveryAttemptsExceeded]
+            .map(|reason| reason.to_string());
+        let never = |letter: &&&StoredDeadLetter| {
+            letter.attempts == 0 && letter.destination.is_some() && put_off.contains(&letter.reason)
+        };
         let count = self.shown.letters.iter().filter(never).count() as u64;
         html! { @if count > 0 {
             p .hint {
-                (text::dead_letters(count)) " without an attempt: the destination was failing or full whenever one was due."
+                (text::dead_letters(count)) " without an attempt: whenever one was due, the destination was failing or had no room."
             }
         } }
     }

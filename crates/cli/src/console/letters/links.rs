@@ -110,7 +110,7 @@ pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &Lette
     let count = letters.into_iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {
         p .notice {
-            "A replay that has not ended has " (text::dead_letters(count)) " in its plan. If it runs, it sends them even if you dismiss them. "
+            "An unfinished replay has " (text::dead_letters(count)) " in its plan. It sends them even if you dismiss them. "
             a href="/jobs" { "Show all replays" }
         }
     } }

@@ -226,13 +226,13 @@ async fn count(
         @for (name, count) in &plan.without_subscription {
             p .notice {
                 (text::dead_letters(*count)) " of " (word(name))
-                ": skipped, because that is not a subscription. To a topic or a URL, it is sent."
+                ": skipped, because this is not a subscription. Choose a topic or a URL to send them."
             }
         }
         @if plan.malformed_replies > 0 {
             p .notice {
                 (text::dead_letters(plan.malformed_replies))
-                ": skipped, because a reply of a subscriber that is no event can be sent to a URL only."
+                ": skipped, because they are replies that are no events. Choose a URL to send them."
             }
         }
         @if count > 0 && !cache.is_truncated {

@@ -66,7 +66,7 @@ fn only_element(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<[&RawValue; 1]>(text) {
         Ok([element]) => Ok(element.get()),
         Err(_) => Err(format!(
-            "it is an array of {count} elements: a blob has exactly one dead letter, because its name is the id of that"
+            "it is an array of {count} elements, but a blob has exactly one dead letter: the name of the blob is its id"
         )),
     }
 }

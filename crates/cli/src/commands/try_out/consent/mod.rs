@@ -50,47 +50,51 @@ use crate::terminal::text;
 use crate::terminal::text::Table;
 use crate::terminal::usage::usage_error;
 
-/// The options of the handshakes. None of them has a meaning without `--consent`.
+/// The options of `try` for one request. Each option of the handshakes says that it conflicts with them: clap drops `requires` if
+/// the required option conflicts with an option that is given.
+const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
+
+/// The options of the handshakes. All of them need `--consent`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConsentArgs {
     /// Send no event, and ask endpoints for their consent instead: those of the named subscriptions, or all that
     /// require it. Exit code 0 if all consented, 1 if not
     #[arg(long, help_heading = HEADING, conflicts_with_all = ["event", "sample", "print"])]
     pub(super) consent: bool,
-    /// Instead of files, where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", requires = "consent", conflicts_with_all = ["files", "stack"])]
+    /// With --consent, instead of files: where the deployment reads subscriptions, s3://bucket/prefix/ or file:///folder/
+    #[arg(long, value_name = "URI", requires = "consent", conflicts_with_all = ["event", "sample", "print", "files", "stack"])]
     to: Option<String>,
     /// The handshake to use, instead of the one in the files
-    #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"])]
+    #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"], conflicts_with_all = ONE_REQUEST)]
     handshake: Option<Handshake>,
     /// The origin of the requests, with --handshake cloudevents: a DNS name that every delivery
     /// carries
-    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     origin: Option<String>,
     /// The requests per minute to ask for, with --handshake cloudevents
-    #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake")]
+    #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
-    /// Store consents where this deployed CloudFormation stack reads them; without files, its subscriptions
-    /// are used
-    #[arg(long, value_name = "NAME", requires = "consent", conflicts_with = "config")]
+    /// With --consent, store consents where this deployed CloudFormation stack reads them; without files, ask
+    /// for its subscriptions
+    #[arg(long, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "config"])]
     stack: Option<String>,
-    /// Store consents in the table of the `lastmile dev` that runs in this folder
-    #[arg(long, value_name = "FOLDER", requires = "consent", conflicts_with = "table")]
+    /// With --consent, store consents in the table of the `lastmile dev` that runs in this folder
+    #[arg(long, value_name = "FOLDER", requires = "consent", conflicts_with_all = ["event", "sample", "print", "table"])]
     config: Option<String>,
     /// Store consents in this DynamoDB table
-    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "consent", conflicts_with = "stack")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "stack"])]
     table: Option<String>,
     /// Listen here for confirmations: a person consents by calling a URL
-    #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent")]
+    #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent", conflicts_with_all = ONE_REQUEST)]
     listen: Option<SocketAddr>,
     /// The public URL of that address; without it, http://IP:PORT
-    #[arg(long, help_heading = HEADING, value_name = "URL", value_parser = http_url, requires = "listen")]
+    #[arg(long, help_heading = HEADING, value_name = "URL", value_parser = http_url, requires = "listen", conflicts_with_all = ONE_REQUEST)]
     public_url: Option<Url>,
     /// How long to wait for a confirmation
     #[arg(
         long,
         help_heading = HEADING,
-        requires = "listen",
+        requires = "listen", conflicts_with_all = ONE_REQUEST,
         default_value = "5m",
         value_parser = brief::parse_ms,
         value_name = "DURATION"
