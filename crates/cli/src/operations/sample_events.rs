@@ -276,10 +276,16 @@ mod tests {
     struct Line {
         #[command(flatten)]
         samples: SampleArgs,
+        /// As `publish` has them.
+        #[arg(long)]
+        files: Vec<String>,
+        #[arg(long)]
+        more_files: Vec<String>,
     }
 
     fn printed(words: &[&str]) -> Vec<Value> {
         let line = Line::parse_from([&["publish", "--sample"], words].concat());
+        assert!(line.files.is_empty() && line.more_files.is_empty());
         let text = line.samples.text(1_795_158_180_123).expect("events").expect("samples");
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
