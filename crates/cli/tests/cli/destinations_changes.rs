@@ -164,8 +164,8 @@ async fn enable_once_says_where_there_is_nothing_to_probe() {
     assert_eq!(known.state(SEARCH).await, None, "nothing is written");
     known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/crm"]);
-    let expected = "lastmile: https://crm.example.com/hooks is disabled, so nothing probes it; `lastmile destinations \
-                    enable` without --once ends that\n";
+    let expected = "lastmile: https://crm.example.com/hooks is disabled, so no delivery probes it. Enable it: `lastmile \
+                    destinations enable` without --once\n";
     assert_eq!((printed.beside.as_str(), printed.code), (expected, Some(1)));
 }
 
