@@ -75,7 +75,7 @@ enum Per {
 }
 
 impl Per {
-    /// How many of them a month has.
+    /// The number of these periods in a month.
     fn in_a_month(self) -> f64 {
         match self {
             Self::Second => MONTH_DAYS * 86_400.0,

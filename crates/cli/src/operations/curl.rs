@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// What curl would get as a body: an argument, or standard input.
+    /// The body for curl: an argument, or standard input.
     fn body(command: &str) -> Vec<u8> {
         let curl = "curl() { if [ \"$2\" = @- ]; then cat; else printf %s \"$2\"; fi; }";
         let output = Command::new("sh").arg("-c").arg(format!("{curl}\n{command}")).output();
@@ -116,7 +116,7 @@ mod tests {
         output.stdout
     }
 
-    /// What shells, printf and people read in another way than as it is.
+    /// Bytes with a special meaning for shells or printf, or invisible to people.
     const PARTS: [&[u8]; 14] = [
         b"'",
         b"\\",

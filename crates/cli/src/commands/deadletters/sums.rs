@@ -17,12 +17,12 @@ use crate::terminal::text;
 const BAR_MAX_CHARS: u64 = 40;
 /// Longer names are cut.
 const NAME_MAX_CHARS: usize = 60;
-/// How many hours are shown, the last ones.
+/// The last hours that are shown.
 const HOURS_MAX: usize = 48;
-/// How many names are shown, those with the greatest counts.
+/// The names with the greatest counts that are shown.
 const NAMES_MAX: usize = 20;
 
-/// What dead letters are counted by.
+/// A property to count by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum By {
     Reason,

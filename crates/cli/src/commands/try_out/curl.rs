@@ -16,7 +16,7 @@ use crate::operations::shown_exchange::is_shown;
 
 /// The scheme of a token (RFC 6750), which is no part of the secret.
 const BEARER: &str = "Bearer ";
-/// What the names of variables begin with that are not those of the subscription.
+/// The beginning of the names of variables that the subscription does not name.
 const PREFIX: &str = "LASTMILE_";
 
 /// A command, and what has to be set before it is run.
@@ -61,7 +61,7 @@ impl CurlCommand {
     }
 }
 
-/// What the connection needs, which curl reads from files.
+/// The options of the connection, for which curl reads files.
 fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     let files = [
         ("cert", "CERTIFICATE", "the certificate", request.tls.identity.is_some()),

@@ -1,4 +1,4 @@
-//! What happens beside the load: deliveries that wait for a destination that is down, dead letters, and their replay. Each is
+//! Costs beside those of the load: deliveries that wait for a destination that is down, dead letters, and their replay. Each is
 //! priced for a million, because their number does not depend on the load.
 //!
 //! With probation a delivery that waits makes no attempts: its messages and deferrals are those that the simulation counts
@@ -27,7 +27,7 @@ const LISTED_KEYS: f64 = 1_000.0;
 /// About what the message of an end holds. Assumed.
 const END_BYTES: f64 = 400.0;
 
-/// What a million costs, in dollars.
+/// The price of a million, in dollars.
 #[derive(Debug)]
 pub(crate) struct Beside {
     /// Deliveries that wait a day for a destination that is down.
@@ -92,7 +92,7 @@ fn replay(plan: &Plan) -> Vec<Line> {
         Line::new("dead letters read", READS * DELIVERIES, &READ, ""),
         Line::new("dead letters listed", DELIVERIES / LISTED_KEYS, &WRITE, ""),
         Line::new("ledger written", LEDGER_WRITES * chunked, &WRITE, ""),
-        // Those of one invocation share an object.
+        // The ends that one invocation receives share an object.
         Line::new("ends written", chunked, &WRITE, ""),
         lines::requests(plan, DELIVERIES),
     ];

@@ -47,7 +47,7 @@ pub(crate) struct Line {
     /// The quantity of a month.
     pub(crate) quantity: f64,
     pub(crate) price: &'static Price,
-    /// How the quantity is computed, for people.
+    /// The formula of the quantity, for people.
     pub(crate) how: String,
 }
 
@@ -208,7 +208,7 @@ fn metrics(load: &Load) -> [Line; 4] {
         .map(|queue| (queue.at_once.ceil() * MONTH_DAYS * DAY_S / every_s).min(queue.attempting));
     let written = written.iter().sum::<f64>() + load.letters.invocations;
     let written = written.max(attempts / VALUES_MAX as f64);
-    // What happens only to some destinations is billed for few hours.
+    // A metric that only some destinations have is billed for few hours.
     let is_usual = |of: &Metric| !of.is_exceptional() && *of != Metric::SetAsideCount;
     let usual = Metric::ALL.into_iter().filter(is_usual);
     let combinations = usual.filter(|of| of.dimensions().contains(&Dimensions::None)).count();
@@ -262,7 +262,7 @@ pub(super) fn stored(queue: &Queue) -> [Line; 2] {
     running(["deadletter invoked", "deadletter runs"], [queue].into_iter(), how)
 }
 
-/// What each process reads again and again while it has events: the subscriptions, and the news in the table.
+/// The repeated reads of each process that has events: the subscriptions, and the news in the table.
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;

@@ -18,14 +18,14 @@ const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
 #[derive(Debug)]
 pub(crate) struct Need {
     pub(crate) what: &'static str,
-    /// How much of it, on average.
+    /// The average amount.
     pub(crate) amount: f64,
     pub(crate) limit: f64,
     /// Who sets the limit.
     pub(crate) set_by: &'static str,
     /// The share of the limit that is used with full batches.
     pub(crate) share: f64,
-    /// How the amount is computed, for people.
+    /// The formula of the amount, for people.
     pub(crate) how: String,
 }
 

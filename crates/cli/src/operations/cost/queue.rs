@@ -42,7 +42,7 @@ pub(super) const DEAD_LETTER: ProcessorTime = ProcessorTime {
     record_us: measured::DEAD_LETTER_RECORD_US,
 };
 
-/// What the records of a queue cause.
+/// The work that the records of a queue cause.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     /// Records, in so many seconds.

@@ -1,4 +1,4 @@
-//! What `template.yaml` makes, as far as it costs something.
+//! The billed parts of `template.yaml`.
 //!
 //! Separate because a test reads both: a change of the template that changes the bill fails here.
 
@@ -35,7 +35,7 @@ mod tests {
         ("AWS::SQS::Queue", 6),
         ("AWS::Serverless::Function", 2),
     ];
-    /// Those that cost nothing by themselves.
+    /// The types that cost nothing by themselves.
     const FREE: [&str; 6] = [
         "AWS::IAM::ManagedPolicy",
         "AWS::IAM::Role",
