@@ -1,10 +1,11 @@
-//! The certificate authorities that this machine trusts, for requests to destinations and for calls to AWS.
+//! The certificate authorities that this machine trusts, for requests to destinations and calls to
+//! AWS.
 //!
-//! Separate because both need them, and neither does before its first request over TLS: finding and reading them takes
-//! milliseconds, which a start should not. So they are read once in a process, when the first client needs them.
+//! Separate because both need them. Finding and reading them takes milliseconds, so a process does
+//! this once, when the first client needs TLS, and not at start.
 //!
-//! Promises: a certificate that cannot be used is left out, as by other programs of the machine; while there is none, each
-//! request looks again.
+//! Promises: an unusable certificate is ignored, as by other programs of the machine. While no
+//! authority is found, each request looks again.
 
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ use rustls_native_certs::{CertificateResult, load_native_certs};
 
 static OF_THIS_MACHINE: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-/// The certificates, at least one; or why there is none.
+/// The certificates, at least one; otherwise the reason why there is none.
 pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], String> {
     if let Some(known) = OF_THIS_MACHINE.get() {
         return Ok(known);
@@ -33,12 +34,13 @@ pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], St
     Ok(OF_THIS_MACHINE.get_or_init(|| certs))
 }
 
-/// Whether it is a certificate, and not only bytes in the form of one: the clients of AWS panic at such bytes.
+/// Returns true if the bytes are a certificate. The clients of AWS panic at bytes that only have
+/// its PEM form.
 fn is_usable(certificate: &CertificateDer<'static>) -> bool {
     RootCertStore::empty().add(certificate.clone()).is_ok()
 }
 
-/// These certificates in PEM form (RFC 7468), which the clients of AWS want.
+/// Encodes certificates in PEM form (RFC 7468), as the clients of AWS require.
 pub(crate) fn pem(certificates: &[CertificateDer<'_>]) -> String {
     let one = |certificate: &CertificateDer<'_>| {
         let text = STANDARD.encode(certificate);

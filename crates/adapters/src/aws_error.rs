@@ -1,9 +1,9 @@
-//! What an error of an AWS client means, in a sentence for people.
+//! Describes an error of an AWS client in a sentence for people.
 //!
-//! Separate from [`crate::error_words`] because every client has errors of its own type, and most hold what the service
-//! answered.
+//! Separate from [`crate::error_words`] because every client has its own error types, and most
+//! contain the response of the service.
 //!
-//! Does not say what to do about it: that depends on who reads it.
+//! Does not give advice, because that depends on the reader.
 
 use std::error::Error;
 
@@ -11,7 +11,8 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 use crate::error_words::cause_words;
 
-/// What the service answered, as `Code: message`, or what happened on the way to it.
+/// Returns the response of the service as `Code: message`; without a response, the cause of the
+/// failure.
 pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
@@ -20,7 +21,7 @@ pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) 
     }
 }
 
-/// The same of an answer that ended before its end.
+/// Describes a response that broke off.
 pub fn interrupted(error: &(dyn Error + 'static)) -> String {
     format!("the answer ended early: {}", cause_words(error))
 }

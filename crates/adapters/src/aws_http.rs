@@ -1,7 +1,8 @@
 //! The HTTP client of the AWS clients.
 //!
-//! Separate because of when it is built: the SDK builds its own together with the first client of a service, so that a
-//! function would read the machine's certificates before it asks for work. This one is built at the first request.
+//! Separate because of its construction. The SDK builds its HTTP client together with the first
+//! client of a service, so a function would read the machine's certificates at start. This client
+//! is built at the first request.
 
 use std::sync::OnceLock;
 
@@ -16,13 +17,14 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
 use crate::authorities;
 
-/// A client that is built at its first request, with the machine's certificate authorities; it uses the proxy of the
-/// environment, as the SDK's own does.
+/// Returns a client that is built at its first request. It trusts the machine's certificate
+/// authorities and uses the proxy of the environment, as the SDK's client does.
 pub(crate) fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(AtFirstRequest::default())
 }
 
-/// The SDK's client, which builds its connector when it is validated; this one has no validation.
+/// Builds the SDK's client on first use. The SDK would build its connector during validation, which
+/// this type does not implement.
 #[derive(Debug, Default)]
 struct AtFirstRequest(OnceLock<SharedHttpClient>);
 
@@ -37,7 +39,8 @@ impl HttpClient for AtFirstRequest {
         }
         let client = match authorities::of_this_machine() {
             Ok(trusted) => self.0.get_or_init(|| client(authorities::pem(trusted))).clone(),
-            // It trusts nobody, so it is not kept: the next request looks for authorities again.
+            // This client has no authorities, so do not keep it: the next request looks for them
+            // again.
             Err(_) => client(String::new()),
         };
         client.http_connector(settings, components)

@@ -1,12 +1,13 @@
-//! As whom others see a deployment: credentials that requests to destinations are signed with, and tokens in which AWS says
-//! who is calling.
+//! The AWS identity that destinations see: credentials that sign requests, and tokens by which AWS
+//! states the caller.
 //!
-//! Separate from the clients of the functions, whose own role is never shown to a destination: it could read every
-//! queue and bucket of the deployment where somebody else's policy names it. A function assumes a role that was made for
-//! destinations; a person's command uses the person's credentials. A token is about whoever asks for it, and grants nothing at AWS.
+//! Separate from the clients of the functions, whose role must not sign requests to destinations.
+//! That role may read every queue and bucket of the deployment, and the policy of another account
+//! may name it. A function assumes a separate role for destinations. A command uses the person's
+//! own credentials. A token identifies the caller and grants nothing at AWS.
 //!
-//! Promises: nothing is read and no client is made before it is needed. No error quotes a credential. Does not keep what it
-//! gets: see `tokens`.
+//! Promises: nothing is read and no client is created before it is needed. No error quotes a
+//! credential. Does not cache: see `tokens`.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -29,28 +30,28 @@ use crate::machine::Machine;
 use crate::settings::INVOKE_ROLE_ARN;
 use crate::timeouts::aws_config;
 
-/// How its sessions are called in the logs of AWS.
+/// The name of the role's sessions in AWS logs.
 const SESSION_NAME: &str = "lastmile";
-/// How tokens are signed: every library knows it.
+/// The signature algorithm of tokens; every JWT library supports it.
 const ALGORITHM: &str = "RS256";
-/// The error of an account without tokens.
+/// The error code of an account without outbound identity federation.
 const FEDERATION_OFF: &str = "OutboundWebIdentityFederationDisabledException";
-/// What it means.
+/// The explanation of that error.
 const FEDERATION_HELP: &str = "outbound identity federation is off in this account; aws iam \
                                enable-outbound-web-identity-federation turns it on";
-/// Credentials without an end are read again after this long.
+/// The lifetime assumed for credentials without an expiration time.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 
-/// Who signs requests.
+/// Signs requests, and fetches tokens.
 pub struct Identity(By);
 
-/// Whether requests to a destination may show who is calling.
+/// Decides whether requests to a destination may reveal the caller.
 type Shows = dyn Fn(&Destination) -> bool + Send + Sync;
 
 enum By {
-    /// The role that a function assumes, if it has one.
+    /// The role that a function assumes, if one is configured.
     Role { config: SdkConfig, arn: Option<String>, session_policy: Option<String> },
-    /// The person who runs a command, and whom requests may show that.
+    /// The person who runs a command, and the destinations that may learn this.
     Person { config: OnceCell<SdkConfig>, shows: Box<Shows> },
 }
 
@@ -61,7 +62,7 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// That of a function, which assumes this role.
+    /// Returns the identity of a function, which assumes this role.
     #[must_use]
     pub fn of_role(config: &SdkConfig, arn: Option<String>) -> Self {
         Self(By::Role { config: config.clone(), arn, session_policy: None })
@@ -80,8 +81,8 @@ impl Identity {
         }
     }
 
-    /// That of the person who runs a command, by the usual chain of credentials, for the destinations that the person
-    /// allows.
+    /// Returns the identity of the person who runs a command, from the default credential chain,
+    /// for the destinations that the person allows.
     #[must_use]
     pub fn of_person(shows: impl Fn(&Destination) -> bool + Send + Sync + 'static) -> Self {
         Self(By::Person { config: OnceCell::new(), shows: Box::new(shows) })
@@ -121,12 +122,12 @@ impl AwsIdentity for Identity {
     }
 }
 
-/// The policy of a session that may do what its role may, except to use these resources. A session policy only takes away, and a
-/// denial in it counts against the policies of resources too.
+/// A session policy that allows everything except these resources. A session policy only restricts
+/// the role, and its denials also override resource policies.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies.html#policies_session>
 fn session_policy(denied: &[&str]) -> String {
     let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
-    // A signed request to the URL of the ingress function is an HTTP request like any other. It needs both of these.
+    // A signed request to the URL of the ingress function requires both of these actions.
     let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
     let own = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": denied });
     let functions: Vec<&str> =
@@ -143,14 +144,15 @@ fn session_policy(denied: &[&str]) -> String {
     json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
-/// Credentials of a role.
+/// Assumes a role and returns its credentials.
 async fn assumed(
     config: &SdkConfig,
     arn: &str,
     session_policy: Option<String>,
 ) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
-    // A client for each hour: they share connections by the configuration, and this one is seldom needed.
+    // One client per hour: clients share connections through the configuration, and this call is
+    // rare.
     let sts = aws_sdk_sts::Client::new(config);
     let asked = sts.assume_role().role_arn(arn).role_session_name(SESSION_NAME);
     let answer = asked.set_policy(session_policy).send().await;
@@ -167,7 +169,7 @@ async fn assumed(
     Ok(Token::ending(credentials, asked_ms, Machine.now_ms(), ends_ms.unwrap_or(asked_ms)))
 }
 
-/// A token in which AWS says whose credentials these clients have.
+/// Requests a token that identifies the owner of these credentials.
 async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, String> {
     let WebIdentity { audience, lifetime_ms } = of;
     let asked_ms = Machine.now_ms();
@@ -190,7 +192,7 @@ async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, Str
     Ok(Token::ending(token, asked_ms, Machine.now_ms(), ends_ms))
 }
 
-/// A person's own credentials.
+/// The credentials of the person who runs a command.
 async fn of_person(config: &SdkConfig) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
     let Some(provider) = config.credentials_provider() else {

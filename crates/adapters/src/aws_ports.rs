@@ -1,6 +1,6 @@
-//! The ports of one function, put together.
+//! Combines the ports of one function.
 //!
-//! Clients are built once, at cold start, with every option that matters passed explicitly.
+//! Clients are built once, at cold start. Every important option is passed explicitly.
 
 use aws_config::SdkConfig;
 use delivery::address::AddressPolicy;
@@ -23,7 +23,7 @@ use crate::sinks::SqsSinks;
 use crate::table::DynamoTable;
 pub use crate::timeouts::{aws_config, with_limits};
 
-/// Every port of the dispatch function, which sends its requests by `H`.
+/// All ports of the dispatch function, which sends its requests through `H`.
 #[derive(Debug)]
 pub struct AwsPorts<H = HttpSender> {
     http: H,
@@ -35,7 +35,7 @@ pub struct AwsPorts<H = HttpSender> {
     table: DynamoTable,
 }
 
-/// Every port of the deadletter function, which sends no requests and reads no subscriptions.
+/// All ports of the deadletter function, which sends no requests and reads no subscriptions.
 #[derive(Debug)]
 pub struct AwsStoragePorts {
     queues: SqsQueues,
@@ -43,14 +43,15 @@ pub struct AwsStoragePorts {
     blobs: S3Blobs,
 }
 
-/// Every port of the ingress function, which sends to one queue and reads keys.
+/// All ports of the ingress function, which sends to one queue and reads keys.
 #[derive(Debug)]
 pub struct AwsIngressPorts {
     events: EventsQueue,
     secrets: SecretStores,
 }
 
-/// An S3 client. Where another endpoint than that of AWS is named, it addresses buckets by path: few of them have names below their own.
+/// Creates an S3 client. With a custom endpoint it uses path-style addressing, because few
+/// emulators serve buckets as subdomains.
 #[must_use]
 pub fn s3_client(config: &SdkConfig) -> aws_sdk_s3::Client {
     let has_endpoint =
@@ -60,7 +61,7 @@ pub fn s3_client(config: &SdkConfig) -> aws_sdk_s3::Client {
 }
 
 impl AwsPorts {
-    /// The ports that the settings describe.
+    /// Creates the ports that the settings describe.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
@@ -71,8 +72,8 @@ impl AwsPorts {
         Self::with_secrets(config, settings, secrets, identity)
     }
 
-    /// The same with other stores of secrets than those of the environment, and with another identity than that of the
-    /// function.
+    /// Creates the ports with other secret stores than the environment's, and another identity than
+    /// the function's.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
@@ -93,7 +94,7 @@ impl AwsPorts {
                 queues: SqsQueues::new(sqs, settings.queues.clone()),
                 blobs: S3Blobs(s3.clone()),
             },
-            // A consent belongs to an address and not to a delivery, so no message carries it.
+            // A consent belongs to an address, not to a delivery, so messages do not carry it.
             consents: ConsentStore::new(table.clone(), Machine),
             table,
             subscriptions: LiveTopics::at(&settings.subscriptions, s3),
@@ -104,7 +105,7 @@ impl AwsPorts {
 }
 
 impl<H> AwsPorts<H> {
-    /// The same, with a sender around its own.
+    /// Wraps the sender.
     pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
         AwsPorts {
             http: around(self.http),
@@ -119,7 +120,7 @@ impl<H> AwsPorts<H> {
 }
 
 impl AwsStoragePorts {
-    /// The ports that the settings describe.
+    /// Creates the ports that the settings describe.
     #[must_use]
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
@@ -132,7 +133,7 @@ impl AwsStoragePorts {
 }
 
 impl AwsIngressPorts {
-    /// The ports that the settings describe.
+    /// Creates the ports that the settings describe.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.

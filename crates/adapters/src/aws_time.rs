@@ -1,21 +1,26 @@
 //! Corrects the clock of a process by the time of AWS.
 //!
-//! Separate because the rule is pure and the clock is not. Lambda computes the deadline of an invocation by its own clock: the
-//! invocation began at the deadline less the function's timeout. Promise: the clocks of all processes of a deployment differ by
-//! at most [`TOLERATED_MS`] and the delay of their start.
+//! Separate because the rule is pure and the clock is not. Lambda computes the deadline of an
+//! invocation by its own clock, so the invocation began at the deadline minus the function's
+//! timeout.
+//!
+//! Promises: the clocks of all processes of a deployment differ by at most [`TOLERATED_MS`] plus
+//! the delay of their start.
 
 use delivery::time::duration::SECOND_MS;
 
 use crate::machine::Machine;
 use crate::telemetry;
 
-/// Tolerated error of a clock: an invocation may begin a little after Lambda has computed its deadline.
+/// The tolerated clock error: an invocation may begin shortly after Lambda has computed its
+/// deadline.
 pub const TOLERATED_MS: u64 = 5 * SECOND_MS;
-/// 2020-01-01. An earlier deadline is no time of day: `cargo lambda watch` sends 600,000 ms after 1970.
+/// 2020-01-01. Earlier deadlines are not real times: `cargo lambda watch` sends 600,000 ms after
+/// 1970.
 const EARLIEST_MS: u64 = 1_577_836_800_000;
 
-/// Corrects the clock of this process when an invocation begins, and logs each change. Without the function's timeout
-/// the clock stays as it is.
+/// Corrects the clock of this process at the beginning of an invocation, and logs each change.
+/// Without the function's timeout the clock is not corrected.
 pub fn correct_clock(deadline_ms: u64, timeout_ms: Option<u64>) {
     let Some(aws_ms) = timeout_ms.and_then(|timeout_ms| began_ms(deadline_ms, timeout_ms)) else {
         return;
@@ -28,13 +33,14 @@ pub fn correct_clock(deadline_ms: u64, timeout_ms: Option<u64>) {
     }
 }
 
-/// Start of the invocation by the clock of AWS; `None` if the deadline is no time of day.
+/// The start of the invocation by the clock of AWS; `None` if the deadline is not a real time.
 fn began_ms(deadline_ms: u64, timeout_ms: u64) -> Option<u64> {
     deadline_ms.checked_sub(timeout_ms).filter(|began_ms| *began_ms >= EARLIEST_MS)
 }
 
-/// Correction of the own clock: 0 while that clock is right, and the previous correction while the result is within the
-/// tolerance. A clock that is wrong by an hour is corrected once, and not by another value in each invocation.
+/// The correction of the own clock. It is 0 if that clock is right, and stays the same while the
+/// corrected time is within the tolerance. Therefore a clock that is wrong by an hour is corrected
+/// once, not by a new value in each invocation.
 fn offset_ms(own_ms: u64, before_ms: i64, aws_ms: u64) -> i64 {
     let is_right = |now_ms: u64| now_ms.abs_diff(aws_ms) <= TOLERATED_MS;
     if is_right(own_ms) {

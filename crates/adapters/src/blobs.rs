@@ -1,14 +1,14 @@
-//! Blobs in S3, in any bucket that a dead letter names.
+//! Writes blobs to S3, to any bucket that a dead letter names.
 //!
-//! Separate from [`crate::storage`], which knows one bucket: here the bucket comes with each call,
-//! and the errors are those of the port.
+//! Separate from [`crate::storage`], which works on one bucket. Here each call names a bucket, and
+//! the errors are those of the port.
 
 use aws_sdk_s3::Client;
 use delivery::ports::{BlobTag, PutBlob, PutError};
 
 use crate::storage::{Storage, StorageError};
 
-/// Blobs in S3, reached through this client.
+/// Writes blobs to S3 through this client.
 #[derive(Debug, Clone)]
 pub struct S3Blobs(pub Client);
 
@@ -35,7 +35,7 @@ impl PutBlob for S3Blobs {
     }
 }
 
-/// The tag as a query, as the lifecycle rules of `template.yaml` have it.
+/// Returns the tag in query form. The lifecycle rules of `template.yaml` select objects by it.
 #[must_use]
 pub const fn tagging(tag: BlobTag) -> &'static str {
     match tag {

@@ -1,10 +1,10 @@
-//! Consents, kept in the table, and in memory for a while.
+//! Stores consents in the table, and caches them in memory.
 //!
-//! Promises: a consent that exists is read again after five minutes, so removing it withdraws it;
-//! a missing one after thirty seconds, so no delivery waits long for a consent that another process
-//! kept. While the table cannot be read, the consent read last is valid; without one, the answer is
-//! an error. Does not validate endpoints, and does not lock: of two processes that keep a consent
-//! at once, the later write wins.
+//! Promises: a granted consent is read again after five minutes, so deleting it revokes it. A
+//! missing one is read again after thirty seconds, so that a delivery does not wait long for a
+//! consent that another process stored. While the table cannot be read, the last consent stays
+//! valid; without one, the result is an error. Does not validate endpoints, and does not lock: if
+//! two processes store a consent at once, the later write wins.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use delivery::table::{Entry, Expected, Table};
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// A consent that exists is read again after this long.
+/// A granted consent is read again after this time.
 const REREAD_AFTER_MS: u64 = 300_000;
-/// A consent that is missing is looked up again after this long.
+/// A missing consent is read again after this time.
 const MISSING_REREAD_AFTER_MS: u64 = 30_000;
 
-/// A table that takes longer does not answer: deliveries wait for it.
+/// The timeout of a read, because deliveries wait for it.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// The consents of a deployment.
@@ -32,7 +32,7 @@ pub struct ConsentStore<T, C = Machine> {
 }
 
 impl<T: Table, C: Clock> ConsentStore<T, C> {
-    /// The consents in this table; cached ones expire by the clock.
+    /// Creates a store on this table. Cached consents expire by the clock.
     #[must_use]
     pub fn new(table: T, clock: C) -> Self {
         let fresh_ms = |granted: &Option<Granted>| match granted {
@@ -58,7 +58,7 @@ impl<T: Table + Sync, C: Clock + Send + Sync> Consents for ConsentStore<T, C> {
     }
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        // Cached first: here the consent is valid even if the table refuses it.
+        // Cache first: the consent is valid in this process even if the table refuses it.
         self.read.put(key, &self.clock, Some(granted.clone())).await;
         let entry = Entry { text: granted.write(), expires_ms: None };
         let now_ms = self.clock.now_ms();

@@ -1,8 +1,8 @@
-//! Stores dead letters, each in a blob of its own: one way for both functions.
+//! Stores dead letters, one blob each, for both functions.
 //!
-//! deadletter stores dead letters; dispatch stores those that do not fit into a message. Where one
-//! goes, and where next when that refuses permanently, is decided by
-//! [`delivery::machine::storing`]; here it is written and logged.
+//! deadletter stores dead letters; dispatch stores those that do not fit into a message.
+//! [`delivery::machine::storing`] selects the target, and the fallback after a permanent refusal.
+//! This module writes and logs.
 
 use delivery::deadletter::blob;
 use delivery::delivery::DeadLetter;
@@ -12,28 +12,28 @@ use delivery::subscription::sink::Container;
 
 use crate::telemetry;
 
-/// Where a blob is.
+/// The container and the key of a stored dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobLocation {
-    /// Bucket and prefix.
+    /// The bucket and the prefix.
     pub container: String,
-    /// The key, prefix included.
+    /// The key, including the prefix.
     pub key: String,
 }
 
 /// Stores a dead letter. `default` is the deployment's container.
 ///
-/// Returns where it is, if that is in a container.
+/// Returns the location if the target is a container.
 ///
 /// # Errors
-/// [`PutError`] when it is not certain that it was stored.
+/// [`PutError`] when the dead letter may not have been stored.
 pub async fn store(
     ports: &impl StoragePorts,
     default: &Container,
     letter: &DeadLetter,
 ) -> Result<Option<BlobLocation>, PutError> {
     match put(ports, &first_target(&letter.store, default), default, letter).await {
-        // Only a permanent refusal: what is unavailable is retried in its own place.
+        // Fall back only after a permanent refusal. An unavailable target is retried.
         Err(PutError::Permanent(problem)) => match fallback(&letter.store, default, &problem) {
             Some(target) => put(ports, &target, default, letter).await,
             None => Err(PutError::Permanent(problem)),
@@ -58,7 +58,8 @@ async fn put(
         StoreTarget::Container { container, sink_error } => {
             let key = blob::key(letter, &container.prefix);
             let bytes = blob::bytes(letter, sink_error.as_deref());
-            // Others may not allow tags, and have rules of their own.
+            // Buckets outside the deployment may forbid tags, and have lifecycle rules of their
+            // own.
             let tag = (container.bucket == default.bucket).then(|| tag_of(letter));
             ports.blobs().put(&container.bucket, &key, bytes, tag).await?;
             telemetry::stored(delivery, reason, &container.bucket, &key);

@@ -1,9 +1,11 @@
-//! Turns errors of the operating system and of libraries into words for people.
+//! Describes errors of the operating system and of libraries for people.
 //!
-//! Separate because such errors are written for developers: they name types, layers and numbers of the system. Deliveries,
-//! storage, the clients of AWS and the command line all show these words.
+//! Separate because such errors are written for developers: they name types, layers and system
+//! error numbers. Deliveries, storage, the AWS clients and the command line all show these
+//! descriptions.
 //!
-//! Promises: no words have the number of a system error, or the name of a type or of a layer of a library.
+//! Promises: no description contains a system error number, or the name of a type or layer of a
+//! library.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -11,17 +13,17 @@ use std::iter;
 
 use crate::tls_words::tls_words;
 
-/// The words for a connection that was refused: nothing was sent over it.
+/// The description of a refused connection, over which nothing was sent.
 pub const CONNECTION_REFUSED: &str = "connection refused";
 
-/// The causes of an error that are looked at.
+/// The most causes of an error that are inspected.
 const CAUSES_MAX: usize = 32;
-/// The beginning of the C library's text about a name that does not resolve.
+/// The beginning of the C library's message about a name that does not resolve.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// The beginning of the number in a system error's text.
+/// The beginning of the number in a system error's message.
 const OS_ERROR: &str = " (os error ";
 
-/// An error and its causes; an I/O error may carry another inside.
+/// Returns an error and its causes. An I/O error may contain another error.
 pub fn causes<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -37,8 +39,8 @@ pub fn causes<'a>(
     all.take(CAUSES_MAX)
 }
 
-/// Describes an error of a library by its last cause that is known here, else by the text of the last one. The layers before it
-/// only say that there is another cause.
+/// Describes an error of a library by its innermost known cause, otherwise by the text of the
+/// innermost cause. The outer layers only announce a cause.
 #[must_use]
 pub fn cause_words(error: &(dyn Error + 'static)) -> String {
     if let Some(words) = causes(error).filter_map(known).last() {
@@ -46,14 +48,14 @@ pub fn cause_words(error: &(dyn Error + 'static)) -> String {
     }
     let texts = causes(error).filter_map(|cause| {
         let text = cause.to_string();
-        // The causes of some clients end with one that says nothing, or with a list of what was tried.
+        // The cause chain of some clients ends with an empty text, or with a list of attempts.
         let line = text.lines().next().unwrap_or_default().trim_end_matches(". Attempted:");
         Some(without_number(line).to_owned()).filter(|text| !text.is_empty())
     });
     texts.last().unwrap_or_default()
 }
 
-/// Each context of an error, and last the words for its cause.
+/// Returns each context of an error, and finally the description of its cause.
 #[must_use]
 pub fn chain_words(error: &(dyn Error + 'static)) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
@@ -78,7 +80,7 @@ pub fn io_words(error: &io::Error) -> String {
     cause_words(error)
 }
 
-/// Returns true if an error and all its causes are of a library.
+/// Returns true if an error and all its causes come from libraries.
 fn is_of_library(error: &(dyn Error + 'static)) -> bool {
     error.is::<io::Error>()
         || error.is::<reqwest::Error>()
@@ -101,7 +103,7 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
     error.downcast_ref::<hyper::Error>().and_then(of_http1).map(ToOwned::to_owned)
 }
 
-/// An error that carries another is described by that one, except at the end of a connection.
+/// An inner error describes an I/O error, unless the connection ended early.
 fn of_io(error: &io::Error) -> Option<String> {
     let text = error.to_string();
     if text.starts_with(LOOKUP_FAILED) {
@@ -175,7 +177,7 @@ fn of_http2(error: &h2::Error) -> String {
     format!("the server ended the HTTP/2 {what}{why}")
 }
 
-/// The system's text, without the number of the error.
+/// Removes the error number from the system's message.
 fn without_number(text: &str) -> &str {
     text.split(OS_ERROR).next().unwrap_or(text)
 }

@@ -1,7 +1,8 @@
-//! The events queue, for those who publish to it over HTTP.
+//! Sends events that were published over HTTP to the events queue.
 //!
-//! Separate from [`crate::queues`], whose messages carry state of ours: a published message has a topic
-//! and nothing else. One call per message, because a request waits for it.
+//! Separate from [`crate::queues`], whose messages carry state of lastmile. A published message has
+//! a topic and no other attribute. Each message has its own call, because an HTTP request waits for
+//! the result.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata as _;
@@ -12,12 +13,12 @@ use delivery::wire::TOPIC_ATTRIBUTE;
 use crate::aws_error::sentence;
 use crate::queues::text_attribute;
 
-/// Codes that are about the message: its characters, or its size. It would be refused again.
+/// Error codes for invalid characters or size. The queue would refuse the message again.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const OF_THE_MESSAGE: [&str; 3] =
     ["InvalidMessageContents", "InvalidParameterValue", "InvalidParameterValueException"];
 
-/// The events queue.
+/// The events queue as an HTTP request publishes to it.
 #[derive(Debug, Clone)]
 pub struct EventsQueue {
     client: Client,
@@ -25,13 +26,13 @@ pub struct EventsQueue {
 }
 
 impl EventsQueue {
-    /// The queue with this URL.
+    /// Creates a sender for the queue with this URL.
     #[must_use]
     pub fn new(client: Client, url: String) -> Self {
         Self { client, url }
     }
 
-    /// Its URL.
+    /// Returns the URL of the queue.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url

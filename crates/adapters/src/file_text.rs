@@ -1,45 +1,45 @@
-//! The text of a file that a person wrote, such as subscriptions or events.
+//! Reads the text of a file that a person wrote, such as subscriptions or events.
 //!
-//! Separate because functions and the command line read the same files: what `check` accepts has to be what dispatch
-//! accepts. Text is UTF-8, or UTF-16 as PowerShell writes it.
+//! Separate because the functions and the command line read the same files: `check` must accept
+//! exactly what dispatch accepts. Text is UTF-8, or UTF-16 as PowerShell writes it.
 //!
-//! Promise: the error for anything else names the line and how to convert the file.
+//! Promises: the error for any other encoding names the line and a command that converts the file.
 
 use std::io;
 use std::path::Path;
 
-/// The reason why bytes are not text.
+/// The bytes are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
-    /// It has a byte that no UTF-8 text has there.
+    /// A byte is invalid in UTF-8 at its position.
     #[error(
         "line {line} is not UTF-8 text: it has the byte 0x{byte:02X}; if the file is {encoding}, convert it: \
          iconv -f {encoding} -t utf-8"
     )]
     Byte {
-        /// The line of the first such byte, from 1.
+        /// The line of the first invalid byte, from 1.
         line: usize,
-        /// Its value, which the message shows in hexadecimal.
+        /// The value of the byte; the message shows it in hexadecimal.
         byte: u8,
-        /// The encoding that it probably has, as `iconv` names it.
+        /// The probable encoding, as `iconv` names it.
         encoding: &'static str,
     },
-    /// It ends within a character.
+    /// The text ends within a character.
     #[error("line {line} is not UTF-8 text: the file ends within a character; it may be truncated")]
     Truncated {
         /// The last line, from 1.
         line: usize,
     },
-    /// Its first bytes are those of UTF-16, and the others are not.
+    /// The file begins like UTF-16, but a later unit is invalid.
     #[error("line {line} is not UTF-16 text, and the first bytes are; save the file as UTF-8")]
     Utf16 {
-        /// The line of the first such unit, from 1.
+        /// The line of the first invalid unit, from 1.
         line: usize,
     },
-    /// It is UTF-32.
+    /// The text is UTF-32.
     #[error("it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8")]
     Utf32,
-    /// It has bytes that no encoding of text has.
+    /// The bytes are invalid in every text encoding.
     #[error("it is not text, but a binary file")]
     Binary,
 }
@@ -53,16 +53,16 @@ impl From<NotText> for io::Error {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// When it cannot be read, or is not text.
+/// When the file cannot be read, or is not text.
 pub fn read(path: &Path) -> io::Result<String> {
     Ok(text_of(std::fs::read(path)?)?)
 }
 
-/// The text of these bytes. The encoding follows from the byte order mark, else from zeros beside an ASCII character
-/// (YAML 1.2.2, 5.2, character encodings).
+/// Decodes text. The encoding follows from the byte order mark, otherwise from zero bytes beside an
+/// ASCII character (YAML 1.2.2, 5.2, character encodings).
 ///
 /// # Errors
-/// When they are neither UTF-8 nor UTF-16.
+/// When the bytes are neither UTF-8 nor UTF-16.
 pub fn text_of(bytes: Vec<u8>) -> Result<String, NotText> {
     match bytes.as_slice() {
         [0xff, 0xfe, 0, 0, ..]
@@ -80,7 +80,7 @@ fn utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
     let mut text = String::new();
     for character in char::decode_utf16(pairs.iter().copied().map(unit)) {
         match character {
-            // A byte order mark, which has done its work.
+            // Skip the byte order mark.
             Ok('\u{feff}') if text.is_empty() => {}
             Ok(character) => text.push(character),
             Err(_) => return Err(NotText::Utf16 { line: line_after(text.as_bytes()) }),
@@ -108,14 +108,14 @@ fn utf_8(bytes: Vec<u8>) -> Result<String, NotText> {
     })
 }
 
-/// The encoding of text with one byte for each character. Of the two that are common, only one has characters from 0x80
-/// to 0x9F.
+/// Guesses an encoding with one byte per character. Of the two common ones, only windows-1252 has
+/// characters from 0x80 to 0x9F.
 fn encoding_of(bytes: &[u8]) -> &'static str {
     let is_of_windows = bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
     if is_of_windows { "windows-1252" } else { "latin1" }
 }
 
-/// The line of what follows these bytes.
+/// The number of the line that follows these bytes.
 fn line_after(bytes: &[u8]) -> usize {
     1 + bytes.iter().filter(|byte| **byte == b'\n').count()
 }

@@ -1,9 +1,9 @@
-//! Log lines: one JSON object each, with the time, the level, the message and the fields.
+//! Formats log lines: one JSON object each, with the time, the level, the message and the fields.
 //!
-//! Our own formatter, because a line is written for every delivered event, and a general one
-//! took as much of an event's time as its request did. Each line is built in one string and
-//! buffered; several are written in one system call, when `runtime` flushes them. Spans
-//! are not logged; nothing here opens one.
+//! This formatter replaces a general one because a line is written for every delivered event. The
+//! general one took as much time per event as its request. Each line is built in one string and
+//! buffered; one system call writes several lines, when `runtime` flushes them. Spans are not
+//! logged; no code here opens one.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -19,17 +19,18 @@ use crate::machine::Machine;
 
 /// The initial capacity of a line; most are shorter.
 const LINE_BYTES: usize = 512;
-/// The buffer is written before it exceeds this, unless one line alone is longer.
+/// The buffer is written before it exceeds this size, unless a single line is longer.
 const BUFFER_MAX_BYTES: usize = 16 * 1_024;
 
-/// The lines of this process that are not written yet.
+/// The unwritten lines of this process.
 static BUFFER: Mutex<LineBuffer> = Mutex::new(LineBuffer(String::new()));
 
-/// Formats every event as a JSON line and passes it, with its line end, to a writer.
+/// Formats every event as a JSON line and passes it, including the line end, to a writer.
 #[derive(Debug)]
 pub struct JsonLayer<W>(pub W);
 
-/// Buffers a line until the next [`flush`]; a warning or error is rare, and is written at once.
+/// Buffers a line until the next [`flush`]. A warning or error is written at once, because it is
+/// rare.
 pub(crate) fn write_line(level: Level, line: &str) {
     buffer().write(level, line, &mut io::stdout());
 }
@@ -40,18 +41,17 @@ pub(crate) fn flush() {
 }
 
 fn buffer() -> MutexGuard<'static, LineBuffer> {
-    // A panic elsewhere must not end the log, and a String is never left half changed.
+    // A panic elsewhere must not stop the log, and a `String` is never left half changed.
     BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lines that are not written yet.
 #[derive(Debug)]
 struct LineBuffer(String);
 
 impl LineBuffer {
     fn write(&mut self, level: Level, line: &str, out: &mut impl io::Write) {
         self.add(line, out);
-        // To tracing, the more severe level is the smaller one.
+        // In tracing, more severe levels compare as smaller.
         if level <= Level::WARN {
             self.flush(out);
         }
@@ -66,7 +66,7 @@ impl LineBuffer {
 
     fn flush(&mut self, out: &mut impl io::Write) {
         if !self.0.is_empty() {
-            // Without a standard output there is nowhere to report the error to.
+            // If standard output fails, the error cannot be reported anywhere.
             let _ = out.write_all(self.0.as_bytes());
             self.0.clear();
         }
@@ -85,24 +85,23 @@ impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for JsonLayer<W> {
     }
 }
 
-/// Whether a JSON string holds this text without escapes.
+/// Returns true if a JSON string can contain the text without escapes.
 fn is_plain(text: &str) -> bool {
-    // Bytes above ASCII are parts of UTF-8, which JSON takes as they are.
+    // Bytes above ASCII belong to UTF-8 sequences, which JSON does not escape.
     text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// A line that is being built.
 struct Line(String);
 
 impl Line {
-    /// A field's name: an identifier or a word of ours, which needs no escape.
+    /// Writes a field name, which is an identifier and needs no escape.
     fn name(&mut self, field: &Field) {
         self.0.push_str(",\"");
         self.0.push_str(field.name());
         self.0.push_str("\":");
     }
 
-    /// A JSON string; nearly all need no escape.
+    /// Writes a JSON string; nearly all need no escape.
     fn text(&mut self, text: &str) {
         if is_plain(text) {
             self.0.push('"');
@@ -138,14 +137,14 @@ impl Visit for Line {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // JSON knows no infinity.
+        // JSON has no infinity and no NaN.
         if value.is_finite() { self.plain(field, value) } else { self.record_debug(field, &value) }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.name(field);
         let from = self.0.len();
-        // Written in place first: nearly every value turns out to need no escape.
+        // Write the value in place first: nearly every value needs no escape.
         write!(self.0, "\"{value:?}").expect("writing to a String cannot fail");
         let written = self.0.get(from + 1..).unwrap_or_default();
         if is_plain(written) {

@@ -1,16 +1,28 @@
-//! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
+//! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine. Nothing
+//! here decides.
 //!
-//! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
-//! sends messages, several times if `resend` says so; [`http`] makes one exchange, and `aws_http` those with AWS, both trusting `authorities`; [`storage`] reads and writes objects of a bucket or
-//! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
-//! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`file_text`] reads the text of a file that a person wrote; [`subscriptions`] keeps those of a file
-//! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets, and [`tokens`] fetches tokens with them; [`consents`] keeps which endpoints want events; [`machine`]
-//! is the clock and the random numbers, and the only file that reads either, and [`aws_time`] corrects a wrong clock; [`settings`] reads the
-//! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
-//! [`json_log`] formats the log's lines; [`runtime`] runs a function, and [`stop`] hears when it has to end. [`aws_ports::AwsPorts`] puts
-//! them together as the ports of one function. [`error_words`] and `tls_words` describe errors for people.
+//! - Records: [`records`] reads a batch from Lambda and writes the response.
+//! - Queues: [`queues`] sends messages, and repeats a send if `resend` permits it. [`events_queue`]
+//!   publishes events that arrive over HTTP.
+//! - HTTP: [`http`] makes one exchange with a destination, `aws_http` those with AWS. Both trust
+//!   `authorities`.
+//! - Storage: [`storage`] reads and writes objects of a bucket or files of a folder. [`file_text`]
+//!   reads files that people wrote. [`live_topics`] reads subscriptions on demand and keeps them
+//!   fresh.
+//! - Dead letters: [`dead_letter_store`] writes them, by [`blobs`] into buckets and by [`sinks`]
+//!   into external queues.
+//! - State: [`table`] is the shared table. [`secrets`] looks up secrets, [`tokens`] fetches tokens,
+//!   [`consents`] stores which endpoints accept events.
+//! - Process: [`machine`] is the clock and the random numbers, and [`aws_time`] corrects a wrong
+//!   clock. [`settings`] reads the environment, [`runtime`] runs a function, and [`stop`] waits for
+//!   its end.
+//! - Observability: [`telemetry`] logs and counts, [`metrics`] aggregates, and [`json_log`] formats
+//!   log lines.
+//! - Errors: [`error_words`], [`aws_error`] and `tls_words` describe errors for people.
+//!
+//! [`aws_ports::AwsPorts`] combines the ports of one function.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 
 mod authorities;
 pub mod aws_error;

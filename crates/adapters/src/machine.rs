@@ -1,7 +1,7 @@
-//! The machine's clock and random numbers: the only file that reads either.
+//! The machine's clock and random numbers. No other file reads either.
 //!
-//! Everything else takes time and jitter as values or through the ports; lints enforce that. A wrong clock is
-//! corrected by one offset for the whole process, which [`crate::aws_time`] decides.
+//! All other code receives time and jitter as values or through ports; lints enforce this. One
+//! offset for the whole process corrects a wrong clock; [`crate::aws_time`] computes it.
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +12,7 @@ use delivery::waits::Jitter;
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
-/// Correction of the machine's clock. `Relaxed` is enough: it publishes no other data.
+/// The correction of the machine's clock. `Relaxed` is enough, because it publishes no other data.
 static OFFSET_MS: AtomicI64 = AtomicI64::new(0);
 
 /// The clock and the random numbers of this machine.
@@ -27,22 +27,22 @@ impl Machine {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Correction of every reading of the clock in this process.
+    /// The correction of the clock in this process.
     pub(crate) fn offset_ms() -> i64 {
         OFFSET_MS.load(Ordering::Relaxed)
     }
 
-    /// Random bytes of the operating system, for new keys.
+    /// Returns random bytes of the operating system, for new keys.
     ///
     /// # Errors
-    /// When the operating system has none.
+    /// When the operating system cannot provide them.
     pub fn random_bytes<const COUNT: usize>(self) -> io::Result<[u8; COUNT]> {
         let mut bytes = [0; COUNT];
         OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
         Ok(bytes)
     }
 
-    /// Sets the correction of later readings.
+    /// Sets the correction of the clock.
     pub(crate) fn set_offset_ms(offset_ms: i64) {
         OFFSET_MS.store(offset_ms, Ordering::Relaxed);
     }
@@ -54,8 +54,9 @@ impl Clock for Machine {
     }
 
     async fn sleep(&self, wait_ms: u64) {
-        // The timer is monotonic and the clock is not. Callers compare clock readings, so the sleep lasts until the clock has
-        // passed the wait. It uses the own clock: a change of the offset must neither end a sleep nor extend it.
+        // The timer is monotonic, but the clock is not. Callers compare clock readings, so sleep
+        // until the clock has advanced by the wait. Use the uncorrected clock: a change of the
+        // offset must neither end nor extend a sleep.
         let until_ms = self.own_ms().saturating_add(wait_ms);
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         while self.own_ms() < until_ms {

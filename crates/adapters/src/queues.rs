@@ -1,11 +1,10 @@
-//! Messages into SQS: concurrent sends are batched.
+//! Sends messages to SQS, and batches concurrent sends.
 //!
-//! Each caller sends one message and gets the result of its own. Sends within a few milliseconds of
-//! each other share one `SendMessageBatch`, so ten failures in one batch of records cost one call.
-//! What was not taken for a reason that may pass ([`crate::resend`]) is sent again, all tries within
-//! [`OPERATION_TIMEOUT`].
-//! Waits are delayed messages, as long as [`delay_seconds`] says; a message with a longer wait is received early and
-//! re-enqueued.
+//! Each caller sends one message and gets its own result. Sends within a few milliseconds share one
+//! `SendMessageBatch`, so ten failures in one batch of records cost one call. Messages that were
+//! refused for a temporary reason ([`crate::resend`]) are sent again, all tries within
+//! [`OPERATION_TIMEOUT`]. A wait is a delayed message, up to [`delay_seconds`]. A message with a
+//! longer wait is received early and re-enqueued.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,15 +30,15 @@ use crate::machine::Machine;
 use crate::resend::{self, Refusal};
 use crate::timeouts::OPERATION_TIMEOUT;
 
-/// A batch has at most this many entries; together they are at most one message's 1 MiB.
+/// The most entries of a batch; their total size is at most 1 MiB, the limit of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const BATCH_ENTRIES_MAX: usize = 10;
-/// How long the first message of a batch waits for others.
+/// The time that the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// Calls to one queue that are under way at once: 32 in a process that sends to four. Each is a socket
-/// and up to 1 MiB of messages, beside the requests to destinations (`dispatch::limits`); at 20 ms a
-/// call they take 4,000 messages a second. Per queue, or one that is stuck would keep messages from
-/// the one that takes its place.
+/// The most concurrent calls per queue: 32 in a process that sends to four. Each needs a socket and
+/// up to 1 MiB of messages, beside the requests to destinations (`dispatch::limits`). At 20 ms per
+/// call, eight send 4,000 messages a second. The limit is per queue, so that a stuck queue cannot
+/// block the queue that replaces it.
 const CALLS_AT_ONCE: usize = 8;
 
 /// The queues of a deployment.
@@ -57,17 +56,17 @@ struct KnownQueue {
     calls: Semaphore,
 }
 
-/// A message that waits for others to share its batch, and where its result goes.
+/// A message that waits for its batch, and the channel for its result.
 #[derive(Debug)]
 struct Pending {
     message: Message,
     result: oneshot::Sender<Result<(), QueueError>>,
-    /// Why no try has brought it into the queue so far.
+    /// The reason why all tries so far failed.
     problem: String,
 }
 
 impl SqsQueues {
-    /// The queues at these URLs.
+    /// Creates a sender to the queues at these URLs.
     #[must_use]
     pub fn new(client: Client, urls: impl IntoIterator<Item = (QueueName, String)>) -> Self {
         let known = |url| KnownQueue { url, calls: Semaphore::new(CALLS_AT_ONCE) };
@@ -75,17 +74,17 @@ impl SqsQueues {
         Self { client, queues, pending: Arc::default() }
     }
 
-    /// Adds the message to the pending ones; returns the batch that this filled, if any, and
-    /// whether the message is the first of a batch.
+    /// Adds a message to the pending ones. Returns the batch that became full, if any, and whether
+    /// the message is the first of a batch.
     fn enqueue(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
-        // A std mutex will do: it is never held across an await.
+        // A std mutex is sufficient, because it is never held across an await.
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queues.entry(queue).or_default();
-        // Added up anew each time: there are nine at most.
+        // Recomputed each time, because there are at most nine.
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
         let mut full = Vec::new();
         if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
-            // The new message begins the next batch: one call could not take it with the others.
+            // The new message begins the next batch, because it exceeds the size of one call.
             full = std::mem::take(waiting);
         }
         waiting.push(pending);
@@ -101,14 +100,14 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and gives each sender the result of its own message.
+    /// Sends one batch and gives each sender its own result.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
-        // What was waiting was sent when it filled a batch.
+        // The batch may already have been sent because it was full.
         if batch.is_empty() {
             return;
         }
         match self.queues.get(&queue) {
-            // What it has not resolved by then stays in the batch.
+            // Unresolved messages stay in the batch.
             Some(to) => drop(timeout(OPERATION_TIMEOUT, self.send_again(to, &mut batch)).await),
             None => batch.iter_mut().for_each(|pending| {
                 pending.problem = format!("this function has no queue {queue:?}");
@@ -117,11 +116,11 @@ impl SqsQueues {
         batch.into_iter().for_each(Pending::refuse);
     }
 
-    /// Sends a batch until each message was taken, or will not be by this queue.
+    /// Sends a batch until each message was accepted, or refused permanently.
     async fn send_again(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         for tries in 1.. {
             self.send_once(to, batch).await;
-            // A sender that left may have sent its message to another queue.
+            // A sender that stopped waiting may have used another queue.
             batch.retain(|pending| !pending.result.is_closed());
             let wait_ms = resend_ms(tries, Machine.next_jitter());
             let Some(wait_ms) = wait_ms.filter(|_| !batch.is_empty()) else { return };
@@ -129,14 +128,14 @@ impl SqsQueues {
         }
     }
 
-    /// Sends a batch once; leaves the messages in it that may be taken next time.
+    /// Sends a batch once; leaves messages in it that may be accepted next time.
     async fn send_once(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
-        // Never closed; should it be, the calls are not limited.
+        // The semaphore is never closed; if it were, the calls would not be limited.
         let _call = to.calls.acquire().await;
         let entry = |(index, pending): (usize, &Pending)| self.entry(index, &pending.message);
         let entries = batch.iter().enumerate().map(entry).collect();
         let send = self.client.send_message_batch().queue_url(&to.url).set_entries(Some(entries));
-        // One place decides about retries, and it is here.
+        // Disable the client's retries, because only this module retries.
         let once = Builder::new().retry_config(RetryConfig::disabled());
         let answer = send.customize().config_override(once).send().await;
         for (index, mut pending) in std::mem::take(batch).into_iter().enumerate() {
@@ -156,7 +155,7 @@ impl SqsQueues {
 
     fn entry(&self, index: usize, message: &Message) -> SendMessageBatchRequestEntry {
         let mut entry = SendMessageBatchRequestEntry::builder()
-            // An id has to be unique within its batch only.
+            // An id has to be unique only within its batch.
             .id(index.to_string())
             .message_body(message.body.as_ref())
             .delay_seconds(i32::try_from(delay_seconds(message.wait_ms)).expect("at most 900"));
@@ -173,7 +172,7 @@ impl Queue for SqsQueues {
         let (result, received) = oneshot::channel();
         let problem = "the queue did not answer in time".to_owned();
         let (full, first) = self.enqueue(queue, Pending { message, result, problem });
-        // Spawned: a batch belongs to all its senders, and has to outlive any one of them.
+        // Spawned, because a batch belongs to all its senders and must outlive each of them.
         if !full.is_empty() {
             let queues = self.clone();
             tokio::spawn(async move { queues.send_batch(queue, full).await });
@@ -182,7 +181,7 @@ impl Queue for SqsQueues {
             let queues = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(BATCH_WINDOW).await;
-                // If the batch filled up meanwhile, this sends what came after it, or nothing.
+                // If the batch became full meanwhile, this sends the messages after it, or none.
                 queues.send_batch(queue, queues.take(queue)).await;
             });
         }
@@ -202,7 +201,7 @@ impl Queue for SqsQueues {
         let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
         // Only a warning: the record is redelivered after the queue's own timeout instead.
         let changed = change.visibility_timeout(seconds).send();
-        // Boxed: it is large, and few records need it.
+        // Boxed, because the future is large and few records need it.
         if let Err(error) = changed.boxed().await {
             tracing::warn!(?queue, error = sentence(&error), "record.not_hidden");
         }
@@ -220,7 +219,7 @@ impl Pending {
     }
 }
 
-/// Whether the queue may take what it refused next time, and why it refused.
+/// True if the queue may accept the message next time, and the reason of the refusal.
 type Refused = (bool, String);
 
 fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refused> {
@@ -236,7 +235,7 @@ fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refu
     Err((resend::may_pass(Refusal::Unanswered), problem))
 }
 
-/// Why a whole call failed.
+/// The reason why a whole call failed.
 fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
     let refusal = match error.raw_response() {
         Some(response) if error.as_service_error().is_some() => Refusal::Answered {
@@ -248,7 +247,7 @@ fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
     (resend::may_pass(refusal), sentence(error))
 }
 
-/// A message attribute that holds text.
+/// Creates a text attribute of a message.
 #[must_use]
 pub fn text_attribute(value: &str) -> MessageAttributeValue {
     MessageAttributeValue::builder()
@@ -258,8 +257,8 @@ pub fn text_attribute(value: &str) -> MessageAttributeValue {
         .expect("the type is set")
 }
 
-/// The id of a group in a fair queue. That of a subscription is SHA-256 in hex, because names may
-/// contain characters that a group id may not.
+/// The id of a message group in a fair queue. For a subscription it is SHA-256 in hex, because
+/// names may contain characters that a group id may not.
 fn group_id(group: &MessageGroup) -> Option<String> {
     match group {
         MessageGroup::Subscription(name) => Some(hex::encode(Sha256::digest(name.to_string()))),

@@ -1,14 +1,14 @@
-//! The batch that Lambda invokes a function with, as plain records, and the response to it.
+//! Converts the batch of an invocation into records, and builds the response.
 //!
-//! A CloudEvent in binary mode, whose attributes are message attributes, becomes one structured
-//! document here: after this, there is one form of events, and the body holds all of it.
+//! A CloudEvent in binary mode, whose attributes are message attributes, becomes a structured
+//! document. Afterwards every event has one form, and the body contains all of it.
 //!
 //! [`Batch`] deserializes only the fields that are used, because parsing costs time for every
 //! event.
 //!
-//! The response has to be exact: to Lambda, an empty list means that all records are done, and an
-//! unknown or empty identifier that the *whole batch* failed. For a record without a message id
-//! every response would be wrong, so the invocation fails.
+//! The response must be exact. Lambda treats an empty list as "all records are done", and an
+//! unknown or empty identifier as a failure of the *whole batch*. For a record without a message id
+//! no response is correct, so the invocation fails.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,6 @@ struct Message {
     event_source_arn: Option<String>,
 }
 
-/// The system attributes of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct SystemAttributes {
@@ -56,36 +55,35 @@ struct SystemAttributes {
     group: Option<String>,
     #[serde(rename = "AWSTraceHeader")]
     trace: Option<String>,
-    /// The queue that gave the message up to this one.
+    /// The queue that moved the message here after too many receives.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     #[serde(rename = "DeadLetterQueueSourceArn")]
     given_up_by: Option<String>,
 }
 
-/// A message attribute of its sender; binary values are ignored.
+/// A message attribute of the sender; binary values are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TextAttribute {
     string_value: Option<String>,
 }
 
-/// The invocation cannot be answered record by record: Lambda needs the id to know which record
-/// failed.
+/// A record has no message id, so a response cannot report it. Contains the index of the record.
 #[derive(Debug, Error)]
 #[error("record {0} of the batch has no messageId, so no response can name it")]
 pub struct NoMessageId(usize);
 
-/// The queues of a function, by account and name, as records have them. Whatever comes from another queue is
-/// treated as coming from the one that anybody may have written to.
+/// The queues of a function. Records from any other queue are treated as untrusted, like those of
+/// the queue that publishers may write to.
 #[derive(Debug, Clone)]
 pub struct SourceQueues {
-    /// The end of the ARN of each queue: its account and its name, each after a colon.
+    /// The end of each queue's ARN: account and name, each after a colon.
     ends: Vec<(String, QueueName)>,
     untrusted: QueueName,
 }
 
 impl SourceQueues {
-    /// The queues at these URLs, and what every other queue is taken for.
+    /// Creates the list of queues at these URLs. `untrusted` stands for every other queue.
     #[must_use]
     pub fn new(urls: &[(QueueName, String)], untrusted: QueueName) -> Self {
         let ends = urls.iter().map(|(queue, url)| (end_of_arn(url), *queue));
@@ -99,7 +97,8 @@ impl SourceQueues {
         known.map_or(self.untrusted, |(_, queue)| *queue)
     }
 
-    /// True if the events queue gave this message up. Publishers wrote it, so none of its attributes is ours, whatever its name.
+    /// Returns true if the message was moved here from the events queue. A publisher wrote it, so
+    /// its attributes must not be trusted, whatever their names.
     fn was_published(&self, given_up_by: Option<&str>) -> bool {
         let Some(arn) = given_up_by else { return false };
         self.ends.iter().any(|(end, queue)| !queue.is_internal() && arn.ends_with(end))
@@ -122,7 +121,7 @@ pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, NoMessag
     records.map(|(index, message)| record(index, message, queues)).collect()
 }
 
-/// The response that returns these records to the queue, by message id, and acknowledges all
+/// Returns a response that returns these records to the queue, by message id, and acknowledges all
 /// others.
 #[must_use]
 pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
@@ -137,7 +136,7 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     let mut ours =
         |name: &str| attributes.remove(name).and_then(|attribute| attribute.string_value);
     let topic = ours(TOPIC_ATTRIBUTE);
-    // All three are taken out, so that none is left for a CloudEvent in binary mode.
+    // Remove all three, so that none becomes part of a CloudEvent in binary mode.
     let (publication, delivery, deadletter) =
         (ours(PUBLICATION_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
     let attribute = deadletter.map(Attribute::DeadLetter);
@@ -153,12 +152,12 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     };
     let (earlier_receives, unread) = (count(RECEIVES_ATTRIBUTE), count(UNREAD_ATTRIBUTE));
     let body = message.body.unwrap_or_default();
-    // The body of a message of our own was converted when it was first received.
+    // An internal message was converted when it was first received.
     let is_published = !queue.is_internal() || attribute.is_none();
     let structured = is_published.then(|| structured(attributes, &body)).flatten();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
-    // SQS always sends the time. Should it not, now is the safe guess: a guess in the past might
-    // make the event expire.
+    // SQS always sends the time. If it did not, the present would be the safe value: an earlier one
+    // might make the event expire.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic,
@@ -179,15 +178,15 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     })
 }
 
-/// The structured document of a CloudEvent in binary mode: its attributes are `ce-specversion` and
-/// so on, with `ce_` for publishers that cannot write a hyphen, and the body's content type is
-/// `content-type` or `contentType`.
+/// Converts a CloudEvent in binary mode to its structured document. Its attributes are named
+/// `ce-specversion` and so on, or `ce_…` for publishers that cannot send a hyphen. The content type
+/// of the body is `content-type` or `contentType`.
 fn structured(attributes: BTreeMap<String, TextAttribute>, body: &str) -> Option<String> {
     let given = attributes.into_iter();
     let given = given
         .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));
     let mut given: Vec<(String, String)> = given.collect();
-    // Sorted, so that a redelivered message becomes the same bytes.
+    // Sorted, so that a redelivered message gives the same bytes.
     given.sort();
     let of_event = |name: &str| {
         name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned)
@@ -198,8 +197,8 @@ fn structured(attributes: BTreeMap<String, TextAttribute>, body: &str) -> Option
     let attributes =
         given.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
     let attributes: Vec<(String, String)> = attributes.collect();
-    // As with HTTP: the content type may say that the body is the event already; else the version is what
-    // tells a CloudEvent in binary mode.
+    // As in HTTP, the content type may state that the body already is the event. Otherwise the
+    // version identifies a CloudEvent in binary mode.
     let is_event = ContentMode::of(content_type) == ContentMode::Data
         && attributes.iter().any(|(name, _)| name == "specversion");
     is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))

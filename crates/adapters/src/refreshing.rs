@@ -1,10 +1,12 @@
-//! Values by key in memory: each is fetched by one caller at a time, and refreshed after a while.
+//! A cache of values by key. One caller at a time fetches a value, which is refreshed after some
+//! time.
 //!
-//! Secrets and consents are kept here. The states of tokens use the same map ([`Keyed`]). At most [`KEYS_MAX`] keys are known; the least
-//! recently used is forgotten.
+//! Secrets and consents use this cache; token states use its map ([`Keyed`]). It holds at most
+//! [`KEYS_MAX`] keys, and evicts the least recently used one.
 //!
-//! Promises: callers of one key share one fetch, and callers of other keys do not wait for it. While a value cannot be refreshed, the last
-//! good one is used. A failure is remembered for a while, so that a failing service is not called with every delivery.
+//! Promises: callers of one key share one fetch (single flight), and do not block callers of other
+//! keys. If a refresh fails, the last good value is used. A failure is cached briefly, so that a
+//! failing service is not called for every delivery.
 
 use std::fmt;
 use std::hash::Hash;
@@ -14,12 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::ports::Clock;
 use lru::LruCache;
 
-/// The most keys of each kind. A deployment has about as many secrets or consents as destinations that a process knows.
+/// The most keys of each kind. A process has about as many secrets or consents as destinations.
 const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
-/// A value that could not be refreshed is fetched again after this time.
+/// The time until the next fetch after a failed refresh.
 const STALE_MS: u64 = 30 * 1_000;
-/// A failure without a last value is remembered for this time: long enough for one call per batch, short enough that a repair takes
-/// effect soon.
+/// The time until the next fetch after a failure without a last value: long enough for one call per
+/// batch, short enough that a repair takes effect soon.
 const FAILED_MS: u64 = 3 * 1_000;
 
 /// A state for each key, which one caller at a time may use.
@@ -33,24 +35,24 @@ impl<K: Eq + Hash, S> Default for Keyed<K, S> {
 }
 
 impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
-    /// The state of this key. An async mutex, because it is held while a value is fetched.
+    /// The state of a key. An async mutex, because it is held during a fetch.
     pub(crate) fn state(&self, key: &K) -> Arc<tokio::sync::Mutex<S>> {
-        // Locked for the look-up alone: other keys do not wait for this one.
+        // Locked only for the look-up, so that other keys do not wait.
         let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(states.get_or_insert_ref(key, Arc::default))
     }
 }
 
-/// Values by key. Debug output shows no value: it may be a secret.
+/// Values by key. `Debug` shows no value, because it may be a secret.
 pub(crate) struct Refreshing<K: Eq + Hash, V, E> {
     fetched: Keyed<K, Option<Fetched<V, E>>>,
     /// The time after which a value is fetched again.
     fresh_ms: fn(&V) -> u64,
-    /// True for a value that is used while it cannot be fetched again.
+    /// True if a value may be used after a failed refresh.
     is_last_good: fn(&V) -> bool,
 }
 
-/// The result of a fetch, or the last good value if that failed.
+/// The result of a fetch, or the last good value after a failed one.
 struct Fetched<V, E> {
     result: Result<V, E>,
     at_ms: u64,
@@ -68,7 +70,8 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         Self { fetched: Keyed::default(), fresh_ms, is_last_good }
     }
 
-    /// The value of a key, fetched if that is due. Calls `on_stale` with the problem when the last good value is used instead.
+    /// Returns the value of a key, fetched if that is due. Calls `on_stale` with the problem if it
+    /// uses the last good value.
     ///
     /// # Errors
     /// The problem of the last fetch, if there is no value to use.
@@ -84,7 +87,8 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         if let Some(last) = last.as_ref().filter(|last| last.is_fresh(clock.now_ms())) {
             return last.result.clone();
         }
-        // Cloned, because a caller may give up while it fetches. The value must be there for the next one.
+        // Cloned, because a caller may drop the fetch, and the value must remain for the next
+        // caller.
         let last_good = last.as_ref().and_then(|last| last.result.clone().ok());
         let last_good = last_good.filter(self.is_last_good);
         let (result, used_for_ms) = match (fetch().await, last_good) {
@@ -102,7 +106,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         result
     }
 
-    /// Puts a value in the place of the last one.
+    /// Replaces a value.
     pub(crate) async fn put(&self, key: &K, clock: &impl Clock, value: V) {
         let used_for_ms = (self.fresh_ms)(&value);
         let fetched = Fetched { result: Ok(value), at_ms: clock.now_ms(), used_for_ms };
@@ -111,7 +115,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
 }
 
 impl<V, E> Fetched<V, E> {
-    /// A clock that is set back must not make a value valid for longer.
+    /// Uses the absolute difference, so that a clock that is set back does not extend the validity.
     fn is_fresh(&self, now_ms: u64) -> bool {
         now_ms.abs_diff(self.at_ms) < self.used_for_ms
     }

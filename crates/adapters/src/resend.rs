@@ -1,8 +1,10 @@
-//! Whether a message that SQS did not take is sent to the same queue again; `delivery::waits` says after how long. Pure.
+//! Decides whether a message that SQS refused is sent to the same queue again; `delivery::waits`
+//! has the delay. Pure.
 //!
-//! The SDK retries whole calls only, and does not know that KMS throttling passes.
+//! Separate from the SDK's retries, which repeat whole calls only, and do not treat KMS throttling
+//! as temporary.
 
-/// Codes that mean "later", beside those that say that they throttle.
+/// Temporary error codes beside throttling.
 const LATER: [&str; 7] = [
     "BandwidthLimitExceeded",
     "PriorRequestNotComplete",
@@ -13,41 +15,43 @@ const LATER: [&str; 7] = [
     "TooManyRequestsException",
 ];
 
-/// Codes of a message or a queue that will not do, beside those of KMS.
+/// Permanent error codes beside those of KMS.
 const PERMANENT: [&str; 3] =
     ["AWS.SimpleQueueService.NonExistentQueue", "InvalidMessageContents", "QueueDoesNotExist"];
 
-/// Why a message was not taken.
+/// The reason why a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal<'a> {
-    /// There was no answer, or none about this message.
+    /// The call returned no response, or none for this message.
     Unanswered,
-    /// The service answered with this code.
+    /// The service responded with this code.
     Answered {
-        /// Its error code.
+        /// The error code.
         code: &'a str,
-        /// Whether it blames the sender.
+        /// True if the response blames the sender.
         sender_fault: bool,
     },
 }
 
-/// Whether the same queue may take the message if it is sent again.
+/// Returns true if the same queue may accept the message later.
 pub(crate) fn may_pass(refusal: Refusal<'_>) -> bool {
     match refusal {
         Refusal::Unanswered => true,
-        // Throttling is an HTTP status 400, so it counts as the sender's fault.
+        // Throttling has HTTP status 400, so it counts as the sender's fault.
         Refusal::Answered { code, .. } if is_throttling(code) => true,
         Refusal::Answered { code, sender_fault } => !sender_fault && !is_permanent(code),
     }
 }
 
-/// Of SQS itself and of KMS: `RequestThrottled`, `KMS.ThrottlingException`, `KmsThrottled`.
+/// Recognises throttling by SQS or KMS: `RequestThrottled`, `KMS.ThrottlingException`,
+/// `KmsThrottled`.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 fn is_throttling(code: &str) -> bool {
     code.contains("Throttl") || LATER.contains(&code)
 }
 
-/// Also where the service blames itself: a key or a queue that it cannot use now has to be repaired.
+/// Recognises errors that need a repair, such as an unusable key or queue, even if the service
+/// blames itself.
 fn is_permanent(code: &str) -> bool {
     code.starts_with("KMS.") || code.starts_with("Kms") || PERMANENT.contains(&code)
 }

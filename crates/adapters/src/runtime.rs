@@ -1,12 +1,12 @@
-//! What a function runs on: one thread, which writes its log when it would otherwise wait.
+//! Runs a function on one thread, which writes its log whenever it would otherwise wait.
 //!
-//! One thread, because a function below 1,769 MB has less than one CPU, and its work is waiting.
+//! One thread is enough, because a function below 1,769 MB has less than one CPU, and mostly waits.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 //!
-//! A log line is buffered until the thread would wait, for responses or for work, and is then
-//! written with all the others: a system call costs more than formatting a line. Warnings and
-//! errors are written at once. So a process that is killed while it waits has written every line;
-//! one that is killed while it works loses its `info` lines since the last wait, 16 KiB at most.
+//! Log lines are buffered until the thread would wait for responses or work, and then written
+//! together: a system call costs more than formatting a line. Warnings and errors are written at
+//! once. Therefore a process that is killed while it waits has written every line. A process that
+//! is killed while it works loses at most 16 KiB of `info` lines.
 
 use std::future::Future;
 use std::io;
@@ -27,14 +27,14 @@ pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
         .on_thread_park(json_log::flush)
         .build()?
         .block_on(function);
-    // Once the future has ended, the thread does not park again.
+    // Flush here, because the thread does not park again after the end of the future.
     json_log::flush();
     Ok(ended)
 }
 
-/// What work results in. A panic in it is contained and logged; then there is no result.
+/// Runs `work`; a panic becomes `None` and is logged.
 pub fn contained<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
-    // No async function: its future would have room for the work twice.
+    // Not an async function, whose future would contain the work twice.
     AssertUnwindSafe(work)
         .catch_unwind()
         .map(move |ended| ended.inspect_err(|_| telemetry::panicked(what)).ok())

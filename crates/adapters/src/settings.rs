@@ -1,7 +1,7 @@
-//! The functions' settings, read once at cold start.
+//! Reads and validates the functions' settings, once at cold start.
 //!
-//! They are read through a lookup function, so that a test needs no environment. Everything is
-//! checked here: a function with a missing or invalid setting does not start, and names it.
+//! A lookup function supplies the values, so tests need no environment. A function with a missing
+//! or invalid setting does not start, and its error names the setting.
 
 use delivery::address::{OwnAddresses, PrivateDestinations, http_url};
 use delivery::ports::QueueName;
@@ -86,7 +86,7 @@ pub(crate) const EXTENSION_PORT_DEFAULT: &str = "2773";
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const TIMEOUT_MAX_SECONDS: u64 = 900;
 
-/// Why a function does not start.
+/// The reason why a function does not start.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SettingsError {
     /// A required setting is missing.
@@ -95,29 +95,29 @@ pub enum SettingsError {
     /// A setting has an invalid value.
     #[error("the environment variable {name} is invalid: {problem}")]
     Invalid {
-        /// Its name.
+        /// The name of the setting.
         name: &'static str,
-        /// What is wrong, and what is expected.
+        /// The problem and the expected value.
         problem: String,
     },
 }
 
-/// Settings of the dispatch function.
+/// The settings of the dispatch function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchSettings {
-    /// Where the subscriptions are.
+    /// The location of the subscriptions.
     pub subscriptions: Location,
-    /// The name of the table of what processes learn.
+    /// The name of the shared table.
     pub table: String,
     /// The queues it sends to.
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
-    /// The topic of records that name none.
+    /// The topic of records without one.
     pub default_topic: Option<TopicName>,
-    /// Which private addresses are reachable.
+    /// The private addresses that are reachable.
     pub private: PrivateDestinations,
-    /// What no destination may be, whatever else is allowed.
+    /// Addresses that are never allowed as destinations.
     pub own_addresses: OwnAddresses,
     /// The role that it assumes to sign requests to destinations.
     pub invoke_role_arn: Option<String>,
@@ -125,43 +125,43 @@ pub struct DispatchSettings {
     pub aws_policy: AwsPolicy,
     /// The deployment's own resources, which the role may not use.
     pub own_resources: OwnResources,
-    /// A server that takes requests for AWS targets in place of AWS.
+    /// A server that receives requests for AWS targets in place of AWS.
     pub aws_endpoint: Option<Url>,
-    /// How many dispatch functions may run at once.
+    /// The most dispatch functions that may run at once.
     pub max_concurrency: u32,
-    /// The function's timeout, by which a wrong clock is noticed.
+    /// The function's timeout, which reveals a wrong clock.
     pub timeout_ms: Option<u64>,
-    /// Which deliveries are logged.
+    /// The deliveries that are logged.
     pub log_deliveries: LogDeliveries,
-    /// What is counted.
+    /// The metrics configuration.
     pub metrics: MetricsSettings,
 }
 
-/// Settings of the deadletter function.
+/// The settings of the deadletter function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterSettings {
-    /// The events queue, whose messages it does not believe, its own queue, and the queue of last resort.
+    /// The events queue (whose messages are untrusted), its own queue, and the last-resort queue.
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
-    /// The function's timeout, by which a wrong clock is noticed.
+    /// The function's timeout, which reveals a wrong clock.
     pub timeout_ms: Option<u64>,
-    /// What is counted.
+    /// The metrics configuration.
     pub metrics: MetricsSettings,
 }
 
-/// Settings of the ingress function.
+/// The settings of the ingress function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngressSettings {
     /// The URL of the queue that it publishes to.
     pub events_queue_url: String,
-    /// The topic of requests that name none.
+    /// The topic of requests without one.
     pub default_topic: Option<TopicName>,
-    /// The keys of which a request needs one; none where Lambda lets in only whom IAM allows.
+    /// The accepted keys; empty if Lambda authorizes callers by IAM.
     pub keys: Vec<SecretName>,
-    /// The senders that are granted a handshake; by default none.
+    /// The senders whose handshake is granted; by default none.
     pub allowed_origins: AllowedOrigins,
-    /// The function's timeout, by which a wrong clock is noticed.
+    /// The function's timeout, which reveals a wrong clock.
     pub timeout_ms: Option<u64>,
 }
 
@@ -222,7 +222,8 @@ impl IngressSettings {
     /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or invalid; also where nothing would be asked of a caller.
+    /// The first setting that is missing or invalid, including a combination that would accept
+    /// unauthenticated callers.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         let events_queue_url = env.queue(EVENTS_QUEUE_URL)?;
@@ -244,11 +245,11 @@ impl IngressSettings {
     }
 }
 
-/// Typed reading over a lookup function.
+/// Typed access to a lookup function.
 struct Lookup<F>(F);
 
 impl<F: Fn(&str) -> Option<String>> Lookup<F> {
-    /// A setting that may be absent; an empty one counts as absent.
+    /// Returns an optional setting; an empty one counts as absent.
     fn optional(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|text| !text.is_empty())
     }
@@ -363,7 +364,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         self.parse_or(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, EXTENSION_PORT_DEFAULT, |port| {
             own.add(&format!("127.0.0.1:{port}"))
         })?;
-        // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
+        // Either one endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
         for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()
         {
             let endpoint = daemon.trim_start_matches("tcp:").trim_start_matches("udp:");
@@ -373,10 +374,10 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 }
 
-/// What metrics are split by, from a list of names.
+/// Parses the dimension sets of metrics from a list of names.
 ///
 /// # Errors
-/// The name that is none of them.
+/// The first unknown name.
 pub fn splits(text: &str) -> Result<Splits, String> {
     let mut splits = Splits::default();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -390,10 +391,10 @@ pub fn splits(text: &str) -> Result<Splits, String> {
     Ok(splits)
 }
 
-/// The name of a publisher's key. Both services take an ARN as a name.
+/// Parses the name of a publisher's key. Both services accept an ARN as a name.
 ///
 /// # Errors
-/// It is neither an ARN nor the name of a secret.
+/// When the text is neither an ARN nor the name of a secret.
 pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     match text.split(':').nth(2) {
         Some(service) if text.starts_with("arn:") => format!("{service}:{text}").parse(),
@@ -401,7 +402,7 @@ pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     }
 }
 
-/// The sum of positive numbers: a template can join two parameters, but cannot add them.
+/// Adds positive numbers, because a template can join two parameters but cannot add them.
 fn sum(text: &str) -> Result<u32, String> {
     let numbers = text
         .split('+')

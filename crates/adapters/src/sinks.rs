@@ -1,8 +1,8 @@
-//! Dead letters into external queues.
+//! Sends dead letters to external queues.
 //!
-//! Separate from [`crate::queues`], which knows our own queues and what our messages carry: here a
-//! message is a dead letter that an external consumer reads. One call per dead letter: they are
-//! few, and batching would not pay.
+//! Separate from [`crate::queues`], which sends internal messages to the deployment's own queues.
+//! Here a message is a dead letter for an external consumer. Each dead letter has its own call,
+//! because they are too rare for batching.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};
@@ -16,20 +16,20 @@ use crate::queues::text_attribute;
 
 /// The attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
-/// What that attribute counts of a message's size: name, type and value.
+/// The size of that attribute in a message: name, type and value.
 const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::Hyphenated::LENGTH;
 
-/// External queues, reached through this deployment's client: they are in its region.
+/// Sends to external queues in the deployment's region.
 #[derive(Debug, Clone)]
 pub struct SqsSinks {
     client: Client,
-    /// The URLs of the queues of this deployment, which are no sinks: a function would read the dead letter as a message of
-    /// its own.
+    /// The URLs of this deployment's queues, which are not allowed as sinks: a function would treat
+    /// the dead letter as an internal message.
     own: Vec<String>,
 }
 
 impl SqsSinks {
-    /// Sends to all queues but these.
+    /// Creates a sender to all queues except these.
     #[must_use]
     pub fn new(client: Client, own: &[(QueueName, String)]) -> Self {
         Self { client, own: own.iter().map(|(_, url)| url.clone()).collect() }
@@ -55,8 +55,8 @@ impl PutMessage for SqsSinks {
     }
 }
 
-/// A missing queue, denied access, a key that may not be used and an invalid message are permanent. Any other code, or no
-/// answer, may pass.
+/// A missing queue, denied access, an unusable key and an invalid message are permanent errors. Any
+/// other code, or a missing response, is temporary.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     let detail = sentence(error);
     let code = error.as_service_error().and_then(|error| error.code());
@@ -66,8 +66,8 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     }
 }
 
-/// Codes that will not pass by themselves, under each of their names: in the header of an answer, and in its body, which
-/// counts where the header is missing, as with some emulators.
+/// Permanent error codes, under each of their names. The header and the body of a response name
+/// them differently. The body counts if the header is missing, as with some emulators.
 const PERMANENT: [&str; 16] = [
     "AWS.SimpleQueueService.NonExistentQueue",
     "AWS.SimpleQueueService.UnsupportedOperation",

@@ -1,8 +1,9 @@
-//! Being told to stop: before Lambda ends a sandbox, it sends SIGTERM to a process that has registered as an
-//! extension, and leaves it half a second.
+//! Waits for SIGTERM. Before Lambda ends a sandbox, it sends SIGTERM to processes with a registered
+//! extension, and waits half a second.
 //!
-//! Separate from `runtime`, because it needs Lambda's Extensions API. The extension asks for no events, so no
-//! invocation waits for it. Where nobody serves that API, the function works the same, and is ended untold.
+//! Separate from `runtime`, because it uses Lambda's Extensions API. The extension registers for no
+//! events, so no invocation waits for it. Where that API is missing, the function works, but ends
+//! without a signal.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html#runtimes-lifecycle-shutdown>
 
 use std::future;
@@ -22,11 +23,11 @@ const REGISTER: &str = "/2020-01-01/extension/register";
 const NEXT: &str = "/2020-01-01/extension/event/next";
 const NAME: &str = "lastmile-stop";
 const ID_HEADER: &str = "lambda-extension-identifier";
-/// A start does not wait longer for the registration.
+/// The timeout of the registration, because the start waits for it.
 const REGISTER_WITHIN: Duration = Duration::from_secs(1);
 
-/// Registers; has to be called before the first invocation is asked for. The future that it returns ends when the
-/// process is told to stop.
+/// Registers the extension. Must be called before the first invocation is requested. The returned
+/// future ends at SIGTERM.
 pub async fn announced() -> impl Future<Output = ()> {
     let registered = tokio::time::timeout(REGISTER_WITHIN, register()).await;
     let waiting = match registered.unwrap_or_else(|_| Err("no answer".to_owned())) {
@@ -44,7 +45,8 @@ pub async fn announced() -> impl Future<Output = ()> {
     }
 }
 
-/// Waits for events, of which none come. Lambda ends a start when every extension waits.
+/// Waits for extension events, which never come. Lambda completes a start only when every extension
+/// waits for events.
 async fn never(waiting: Option<BoxFuture<'static, ()>>) {
     if let Some(waiting) = waiting {
         waiting.await;
@@ -61,7 +63,7 @@ async fn terminated() {
     }
 }
 
-/// Registers for no events; returns the request for the next one.
+/// Registers for no events; returns the request for the next event.
 async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
     let endpoint: Uri =
@@ -75,7 +77,7 @@ async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let next = Request::get(NEXT).header(ID_HEADER, id).body(Body::empty());
     let next = client.call(next.map_err(|error| error.to_string())?);
     Ok(Box::pin(async move {
-        // Whatever it says: the signal counts.
+        // Ignore the response: only the signal ends the process.
         let _ = next.await;
     }))
 }

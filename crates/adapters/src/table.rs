@@ -1,10 +1,11 @@
-//! The table on DynamoDB.
+//! The shared table on DynamoDB.
 //!
-//! Each change is one conditional `UpdateItem`, which says on refusal what the item holds. So limits are
-//! changed without a read before, and no change is lost between two processes. It reads one item at a time, and the news by one `Query`; it never
-//! scans. Attributes have names that are no reserved words of DynamoDB, or stand behind a placeholder.
+//! Each change is one conditional `UpdateItem`, whose refusal returns the item. Therefore limits
+//! change without a prior read, and concurrent processes lose no change. A read gets one item, news
+//! are one `Query`, and nothing scans. Attribute names are not reserved words of DynamoDB, or are
+//! replaced by placeholders.
 //!
-//! Does not create the table, wait, or try again beyond what the client does.
+//! Does not create the table or wait, and does not retry beyond the client's own retries.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -31,24 +32,24 @@ use crate::aws_error::sentence;
 
 /// The partition key of every item.
 pub const PARTITION: &str = "pk";
-/// Its sort key.
+/// The sort key of every item.
 pub const SORT: &str = "sk";
-/// The second at which an item expires.
+/// The attribute with the expiration time of an item, in seconds.
 pub const EXPIRES: &str = "expires";
-/// The text of an entry.
+/// The attribute with the text of an entry.
 const DOCUMENT: &str = "document";
-/// The number of times that an entry was replaced.
+/// The attribute that counts the replacements of an entry.
 const REVISION: &str = "revision";
-/// The names of the permits that are given out.
+/// The attribute with the granted permits.
 const PERMITS: &str = "permits";
-/// The duration of an attempt.
+/// The attribute with the duration of an attempt.
 const TAKES: &str = "takes_ms";
-/// Tries to get places while others come or go.
+/// The most tries to get places while other processes change the line.
 const TRIES: u32 = 3;
-/// The longest wait of a client before its second try; that before the third is twice as long. The SDK would wait a second,
-/// which is as long as dispatch waits for an answer.
+/// The longest wait of the client before its second try; doubled before the third. The SDK's
+/// default of a second is as long as dispatch waits for a response.
 const BACKOFF: Duration = Duration::from_millis(50);
-/// Limits are kept for longer than any delivery waits in a line.
+/// The lifetime of limits, longer than any delivery waits in a line.
 const LIMITS_LAST_MS: u64 = LIFETIME_MAX_MS + HOUR_MS;
 
 type Item = HashMap<String, AttributeValue>;
@@ -60,19 +61,19 @@ pub struct DynamoTable {
     name: String,
 }
 
-/// The limits of a destination, as its item holds them.
+/// The limits of a destination, as its item stores them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The permits that are given out, and when the line of turns ends.
+    /// The granted permits, and the end of the line of turns.
     pub permits: Refusal,
-    /// When the line of its rate ends, in microseconds.
+    /// The end of the line of its rate, in microseconds.
     pub slots_us: Option<u64>,
-    /// Its last recovery.
+    /// The last recovery of the destination.
     pub recovery: Option<Recovery>,
 }
 
 impl DynamoTable {
-    /// The table of this name.
+    /// Opens the table with this name.
     #[must_use]
     pub fn new(config: &SdkConfig, name: String) -> Self {
         let retries = config.retry_config().cloned().unwrap_or_else(RetryConfig::standard);
@@ -80,7 +81,7 @@ impl DynamoTable {
         Self { client: Client::from_conf(config.build()), name }
     }
 
-    /// All entries of a partition, with their keys.
+    /// Returns all entries of a partition, with their keys.
     ///
     /// # Errors
     /// [`TableError`] when they cannot be read.
@@ -99,7 +100,7 @@ impl DynamoTable {
         Ok(all)
     }
 
-    /// Reads the limits of a destination from its item.
+    /// Returns the limits of a destination.
     ///
     /// # Errors
     /// [`TableError`] when they cannot be read.
@@ -195,7 +196,7 @@ impl Table for DynamoTable {
         let answer = self.query(partition).scan_index_forward(false).limit(limit).send().await;
         let answer = answer.map_err(|error| self.not_queried(partition, &error))?;
         let items = answer.items.unwrap_or_default();
-        // An item that cannot be read is no reason to hear no news at all.
+        // Skip an unreadable item, so that it does not hide the other news.
         Ok(items.iter().filter_map(|item| stored(item).ok()).collect())
     }
 
@@ -209,7 +210,8 @@ impl Table for DynamoTable {
             return Ok(PermitAnswer::Refused(Refusal::default()));
         }
         let mut refused_by = Refusal::default();
-        // The first taker creates the map. It is a map, because one update cannot add to and delete from a set.
+        // The first permit creates the map. The attribute is a map, because one update cannot both
+        // add to and delete from a set.
         for is_there in [true, false] {
             let answer = self.take_update(key, take, is_there, now_ms).send().await;
             let Err(error) = answer else { return Ok(PermitAnswer::Taken) };
@@ -243,7 +245,7 @@ impl Table for DynamoTable {
         let request = request.update_expression(update);
         let answer = request.condition_expression("attribute_exists(permits)").send().await;
         let Err(error) = answer else { return Ok(()) };
-        // There is nothing to return.
+        // The item has no permits, so there is nothing to return.
         let nothing = refused(error).map(drop);
         nothing.map_err(|problem| self.failure("return permits of", key, problem))
     }
@@ -256,9 +258,10 @@ impl Table for DynamoTable {
         now_ms: u64,
     ) -> Result<Places, TableError> {
         let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
-        // Behind those who wait, if anybody does; otherwise from the earliest time on. In between somebody may have come or gone.
+        // Append to the line if others wait; otherwise begin at the earliest time. Either may have
+        // changed in the meantime.
         let mut begins_anew = !take.others_wait;
-        // Presumed at first to be what the reporter knows.
+        // Assume first that the item has the recovery that the reporter knows.
         let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
             let change = match reported(take, item, now_ms) {
@@ -295,7 +298,7 @@ impl Table for DynamoTable {
 }
 
 impl DynamoTable {
-    /// Adds permits to those that are given out, if any ever were, or begins with these.
+    /// Adds permits to the map of granted ones, or creates the map.
     fn take_update(
         &self,
         key: &ItemKey,
@@ -335,7 +338,8 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Adds places to a line that ends in the future, or begins one now. The recovery changes in the same update.
+    /// Adds places to a line that ends in the future, or begins a line now. The recovery changes in
+    /// the same update.
     fn line_update(
         &self,
         key: &ItemKey,
@@ -383,7 +387,7 @@ impl DynamoTable {
     }
 }
 
-/// The change of an item by the report of a process, if it reports.
+/// The change that the report of a process causes, if there is a report.
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,
@@ -392,7 +396,7 @@ fn reported(
     take.report.map(|report| Recovery::reported(item, &report, now_ms)).transpose()
 }
 
-/// Adds results to those of the item, if no change of the rate is due there.
+/// Adds results to those of the item, unless the rate has to change.
 fn with_results(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
@@ -416,7 +420,7 @@ fn with_results(
     request.expression_attribute_values(":waited", number(now_ms))
 }
 
-/// Replaces the recovery of the item, if it is this one.
+/// Replaces the recovery of the item if it is still the expected one.
 fn with_recovery(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
@@ -457,7 +461,7 @@ fn attributes(recovery: Recovery) -> [(&'static str, AttributeValue); 10] {
     ]
 }
 
-/// The recovery that an item holds.
+/// Reads the recovery of an item.
 fn recovery(item: &Item) -> Option<Recovery> {
     let count = |name: &str| u32::try_from(read(item, name)?).ok();
     Some(Recovery {
@@ -477,10 +481,10 @@ fn signed(number: i64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// The failure of a request.
+/// A failed request.
 struct Failure {
     problem: String,
-    /// The table answered.
+    /// True if the table responded.
     is_refusal: bool,
 }
 
@@ -491,7 +495,8 @@ impl Failure {
     }
 }
 
-/// The item that refused a change. The error says in words that the change failed for another reason.
+/// Returns the item whose condition refused the change; an error if the change failed for another
+/// reason.
 fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
     let failure = Failure::of(&error);
     if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
@@ -518,7 +523,7 @@ fn limits_expire(now_ms: u64) -> AttributeValue {
     number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
 }
 
-/// The paths of permits in an expression, and the request that knows what they stand for.
+/// The paths of permits in an expression, and the request with the names for their placeholders.
 fn with_paths(
     request: UpdateItemFluentBuilder,
     prefix: &str,

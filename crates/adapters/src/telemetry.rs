@@ -1,12 +1,12 @@
-//! The log and the counters: JSON lines, one per attempt and one per end of a delivery, which are one where
-//! the attempt delivered it, and the metrics that go with them.
+//! Writes the log and counts. A JSON line is written for each attempt and for each end of a
+//! delivery; an attempt that delivers has one line for both.
 //!
-//! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error`
-//! means that a person should act. The words are those of `delivery`, so a line, a metric and a
-//! dead letter use the same ones; `docs/observability.md` lists the fields of each line.
+//! Lines contain names, numbers and reasons, never bodies, credentials or query strings. `error`
+//! means that a person should act. The terms are those of `delivery`, so a line, a metric and a
+//! dead letter use the same ones. `docs/observability.md` lists the fields of each line.
 //!
-//! What is both logged and counted is one method of [`Telemetry`], so neither can be forgotten.
-//! Metrics do not depend on the log level, and a line below the level costs one comparison.
+//! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
+//! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.
 
 use delivery::delivery::health::Finding;
 use delivery::delivery::health::notice::Transition;
@@ -33,12 +33,12 @@ use crate::json_log::{JsonLayer, flush, write_line};
 use crate::machine::Machine;
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
-/// Values that publishers choose are cut to this length: CloudWatch limits the size of a line.
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
+/// Values that publishers choose are cut to this length, because CloudWatch limits the size of a
+/// line. <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const VALUE_MAX_BYTES: usize = 512;
 
-/// A line about a delivery: its subscription and event, then the fields of the line. The event is
-/// parsed for it only if the line is written.
+/// Writes a line about a delivery: its subscription and event, then the fields of the line. Parses
+/// the event only if the level is enabled.
 macro_rules! line {
     ($level:expr, $delivery:expr, $($fields:tt)+) => {
         if enabled!($level) {
@@ -58,9 +58,9 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG` sets
-/// the level, `info` without it: one level for all, or a list of `target=level`. Filters by span or
-/// field are not supported; they would bring in a regular expression crate.
+/// Writes the log to standard output as JSON lines; [`crate::runtime`] decides when. `RUST_LOG`
+/// sets the level, by default `info`: one level for all, or a list of `target=level`. Filters by
+/// span or field are not supported, because they require a regular expression crate.
 pub fn log_json() {
     let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = wanted.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
@@ -69,17 +69,17 @@ pub fn log_json() {
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
         error!(at, "panic.raised");
-        // The process may end now.
+        // Flush, because the process may end now.
         flush();
     }));
 }
 
-/// A value that a publisher chose, cut if it is long.
+/// Cuts a value that a publisher chose.
 fn short(value: &str) -> &str {
     value.get(..value.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(value)
 }
 
-/// Writes metric lines to standard output, where CloudWatch finds them, after all buffered log
+/// Writes metric lines to standard output, from where CloudWatch reads them, after all buffered log
 /// lines.
 fn write(lines: &[String]) {
     lines.iter().for_each(|line| write_line(Level::INFO, &format!("{line}\n")));
@@ -91,32 +91,32 @@ pub fn request_published(topic: &TopicName, message: &str, events: usize, bytes:
     info!(topic = %topic, message_id = message, events, bytes, "request.published");
 }
 
-/// Logs a request over HTTP that was refused. Not why: that may quote the request.
+/// Logs a refused HTTP request. Omits the reason, because it may quote the request.
 pub fn request_refused(status: u16) {
     info!(status, "request.refused");
 }
 
-/// Logs a request over HTTP whose message the events queue did not take; its client repeats it, if that may help.
+/// Logs an HTTP request whose message the events queue refused. The client may repeat the request.
 pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
     warn!(topic = %topic, problem = %error, "request.unpublished");
 }
 
-/// Logs that nobody can publish over HTTP with this key, because it cannot be read.
+/// Logs an unreadable publisher key. Nobody can publish over HTTP with it.
 pub fn key_unreadable(error: &SecretError) {
     error!(problem = %error, "request.keys_unreadable");
 }
 
-/// Which deliveries are logged; all are counted.
+/// The deliveries that are logged; all are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogDeliveries {
-    /// Every one.
+    /// All deliveries.
     #[default]
     All,
-    /// All but those that succeed at their first attempt.
+    /// All except those that succeed at their first attempt.
     Failures,
 }
 
-/// What a function logs and counts.
+/// The log and the counters of a function.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     meter: Meter,
@@ -124,35 +124,35 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// One that counts; the default one only logs.
+    /// Creates a telemetry that counts; the default one only logs.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         Self { meter: Meter::new(settings), log_deliveries: LogDeliveries::default() }
     }
 
-    /// Sets which deliveries are logged.
+    /// Sets the deliveries that are logged.
     #[must_use]
     pub fn with_log_deliveries(self, log_deliveries: LogDeliveries) -> Self {
         Self { log_deliveries, ..self }
     }
 
-    /// The metric lines for everything that is not written yet.
+    /// Returns the metric lines of everything unwritten.
     #[must_use]
     pub fn metrics(&self, now_ms: u64) -> Vec<String> {
         self.meter.rest(now_ms)
     }
 
-    /// Writes what is due when an invocation begins.
+    /// Writes the metrics that are due when an invocation begins.
     pub fn invocation_begins(&self) {
         write(&self.meter.due_at_begin(Machine.now_ms()));
     }
 
-    /// Writes what is due when an invocation ends, after all buffered log lines.
+    /// Writes the metrics that are due when an invocation ends, after all buffered log lines.
     pub fn invocation_ends(&self) {
         write(&self.meter.due_at_end(Machine.now_ms()));
     }
 
-    /// Writes everything, because the process ends.
+    /// Writes all metrics, because the process ends.
     pub fn process_ends(&self) {
         write(&self.meter.rest(Machine.now_ms()));
     }
@@ -162,8 +162,8 @@ impl Telemetry {
         self.meter.count(Metric::MatchedEventCount, subscription, Label::None);
     }
 
-    /// Logs and counts an event that matches no subscription; `placeholder` takes the place of its
-    /// name.
+    /// Logs and counts an event that matches no subscription; `placeholder` replaces the
+    /// subscription's name.
     pub fn unmatched(&self, message: &str, placeholder: &SubscriptionName, event: &Event) {
         self.meter.count(Metric::UnmatchedEventCount, placeholder, Label::None);
         if enabled!(Level::INFO) {
@@ -180,7 +180,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs a delivery that is not attempted yet, and measures its age if it never was.
+    /// Logs a deferred delivery, and measures its age before the first attempt.
     pub fn held(&self, delivery: &Delivery, why: WaitReason, wait_ms: u64, now_ms: u64) {
         if delivery.attempts == 0 {
             self.waited(delivery.starts_ms, now_ms);
@@ -198,8 +198,8 @@ impl Telemetry {
         );
     }
 
-    /// Measures the age of an event that waits for its first attempt, once it is late: SQS knows no age of a message that is sent
-    /// again.
+    /// Measures the age of an event that waits for its first attempt, once it is late. SQS cannot
+    /// report this age, because a re-enqueued message counts as new.
     pub fn waited(&self, since_ms: u64, now_ms: u64) {
         let age_ms = now_ms.saturating_sub(since_ms);
         if age_ms >= MINUTE_MS {
@@ -207,7 +207,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs that an attempt begins, for a person who watches: its end is what is logged in a deployment.
+    /// Logs the beginning of an attempt, for a person who watches. A deployment logs only the end.
     pub fn attempting(&self, delivery: &Delivery) {
         line!(
             Level::DEBUG,
@@ -218,7 +218,7 @@ impl Telemetry {
         );
     }
 
-    /// Counts an attempt, and logs it unless it delivered: then [`Telemetry::delivered`] logs it with the end.
+    /// Counts an attempt, and logs it unless it delivered: then [`Telemetry::delivered`] logs both.
     pub fn attempted(
         &self,
         delivery: &Delivery,
@@ -235,11 +235,11 @@ impl Telemetry {
         let is_logged_with_its_end =
             settled.end == End::Done && !matches!(delivery.target, DeliveryTarget::Sink(_));
         if !is_logged_with_its_end {
-            // Of an answer the detail is what the endpoint said.
+            // Omit the detail of a response, because the endpoint wrote it.
             let why = exchange.detail.as_deref().filter(|_| exchange.status().is_none());
             attempt(delivery, settled.verdict.as_str(), wait_ms, why);
         }
-        // A reply address or a sink that is gone says nothing about the destination.
+        // Status 410 of a reply address or a sink does not concern the destination.
         if exchange.status() == Some(410)
             && outcome != Outcome::Success
             && delivery.target == DeliveryTarget::Destination
@@ -258,7 +258,7 @@ impl Telemetry {
     ) {
         let subscription = &delivery.subscription;
         let count = |metric| self.meter.count(metric, subscription, Label::Outcome(outcome));
-        // For the others no packet was sent.
+        // Blocked and aborted attempts sent no packet.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
             let metric = Metric::DestinationProcessingDurationInMs;
             self.meter.measure(metric, subscription, exchange.duration_ms);
@@ -271,8 +271,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts a successful delivery: to its destination, to a reply address, or of a dead
-    /// letter to its sink.
+    /// Logs and counts a successful delivery: to its destination, to a reply address, or to the
+    /// sink of a dead letter.
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
         if let DeliveryTarget::Sink(dead_letter) = &delivery.target {
             self.dead_lettered(dead_letter);
@@ -280,7 +280,7 @@ impl Telemetry {
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
-        // A wait that somebody asked for is no delay.
+        // The age excludes a wait that the publisher requested.
         let since_start_ms = now_ms.saturating_sub(delivery.starts_ms);
         let metric = Metric::EventAgeAtDeliveryInMs;
         self.meter.measure(metric, &delivery.subscription, since_start_ms);
@@ -292,8 +292,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts an attempt that was abandoned after so long without an answer. It counts for
-    /// nothing else.
+    /// Logs and counts an attempt that was abandoned after this time without a response. It has no
+    /// other effect.
     pub fn abandoned(&self, delivery: &Delivery, slow_after_ms: u64) {
         self.meter.count_alone(Metric::AbandonedAttemptCount);
         line!(
@@ -305,8 +305,8 @@ impl Telemetry {
         );
     }
 
-    /// Counts what became of a destination, once for all processes, and logs that it is disabled; what
-    /// else each process finds out is logged by itself.
+    /// Counts a change of a destination once for all processes, and logs that it is disabled. Each
+    /// process logs its other findings itself.
     pub fn destination_changed(&self, state: &DestinationState, change: Transition) {
         let count = |metric| self.meter.count_alone(metric);
         match change {
@@ -321,8 +321,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts a delivery that ends without success and without a dead letter, as its
-    /// subscription asks.
+    /// Logs and counts a delivery that failed without a dead letter, as configured by its
+    /// subscription.
     pub fn dropped(&self, delivery: &Delivery, reason: &Word<Reason>) {
         self.count_end(Metric::DroppedEventCount, delivery, reason);
         line!(
@@ -335,18 +335,18 @@ impl Telemetry {
         );
     }
 
-    /// Logs a delivery that ended without success and whose dead letter is on its way to its sink.
+    /// Logs a failed delivery whose dead letter is on its way to its sink.
     pub fn sent_to_sink(&self, dead_letter: &DeadLetter, target: &DeliveryTarget) {
         match target {
-            // An address may still refuse it: counted when it has taken it.
+            // The sink's address may still refuse it, so it is counted on acceptance.
             DeliveryTarget::Sink(_) => {}
-            // To a topic: its subscriptions are responsible for it from here on.
+            // A topic's subscriptions are responsible from here on, so count it now.
             DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(dead_letter),
         }
         dead_letter_sent(dead_letter);
     }
 
-    /// Counts a dead letter that is stored; [`stored`] logs it, where its key is known.
+    /// Counts a stored dead letter; [`stored`] logs it, because that function knows the key.
     pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
         let metric = match dead_letter.is_set_aside() {
             true => Metric::SetAsideCount,
@@ -355,8 +355,8 @@ impl Telemetry {
         self.count_end(metric, &dead_letter.delivery, &dead_letter.reason);
     }
 
-    /// Logs and counts a dead letter that storage refused for too long: it is in the last-resort
-    /// queue now, and a person has to rescue it from there.
+    /// Logs and counts a dead letter that storage refused for too long. It is now in the
+    /// last-resort queue, from which a person has to rescue it.
     pub fn last_resort(&self, dead_letter: &DeadLetter, problem: &str) {
         let DeadLetter { delivery, reason, .. } = dead_letter;
         self.count_end(Metric::FailedDeadLetteredCount, delivery, reason);
@@ -368,7 +368,6 @@ impl Telemetry {
     }
 }
 
-/// Whether an attempt delivered.
 fn is_success(attempt: &Entry) -> bool {
     attempt.outcome == Outcome::Success
 }
@@ -391,15 +390,15 @@ fn attempt(delivery: &Delivery, verdict: &str, wait_ms: Option<u64>, why: Option
     );
 }
 
-/// Logs a delivery that ended with success, and the attempt that did it, if one did: an answer may have come
-/// late, and an event may go on to another topic.
+/// Logs a successful delivery, and its successful attempt if there is one. A late response, or an
+/// event that is forwarded to another topic, has none.
 fn delivered(delivery: &Delivery, age_ms: u64) {
     let attempt = delivery.history.newest_attempt().filter(|attempt| is_success(attempt));
     let leg = delivery.target.as_str();
     line!(
         Level::INFO,
         delivery,
-        // Nearly every line is about an event.
+        // Most lines concern an event, so omit the leg for them.
         leg = (delivery.target != DeliveryTarget::Destination).then_some(leg),
         attempt = delivery.attempts,
         status = attempt.and_then(|attempt| attempt.status),
@@ -409,15 +408,15 @@ fn delivered(delivery: &Delivery, age_ms: u64) {
     );
 }
 
-/// Logs an attempt that delivered, and whose delivery has not ended: what follows from it could not be sent, so
-/// it will be repeated.
+/// Logs a successful attempt whose delivery has not ended: the follow-up messages could not be
+/// sent, so the attempt will be repeated.
 pub fn repeated(delivery: &Delivery) {
     if delivery.history.newest_attempt().is_some_and(is_success) {
         attempt(delivery, "delivered", None, None);
     }
 }
 
-/// Logs a delivery that ended without success and whose dead letter was sent to its queue or stored.
+/// Logs a failed delivery whose dead letter was sent to its queue or stored.
 pub fn dead_letter_sent(dead_letter: &DeadLetter) {
     let DeadLetter { delivery, reason, detail, .. } = dead_letter;
     line!(
@@ -431,7 +430,7 @@ pub fn dead_letter_sent(dead_letter: &DeadLetter) {
     );
 }
 
-/// Logs an answer that came after the response timeout and still counts.
+/// Logs a response that came after the response timeout and still counts.
 pub fn late(delivery: &Delivery, exchange: &Exchange) {
     line!(
         Level::INFO,
@@ -443,7 +442,7 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
     );
 }
 
-/// Logs a delivery that is put off because its destination is on probation.
+/// Logs a delivery that is deferred because its destination is on probation.
 fn put_off(delivery: &Delivery, wait_ms: u64) {
     line!(
         Level::INFO,
@@ -469,7 +468,7 @@ pub fn probation(name: &SubscriptionName, destination: &str, outcome: Outcome, f
     }
 }
 
-/// Logs that a destination became slow to answer, or recovered.
+/// Logs that a destination became slow to respond, or recovered.
 pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Finding) {
     match found {
         Finding::Began { lasts_ms } | Finding::GoesOn { lasts_ms } => {
@@ -481,12 +480,12 @@ pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Findi
     }
 }
 
-/// Logs that the table could not be read or written. Until it can, each process does what it would do alone.
+/// Logs that the table cannot be read or written. Until it can, each process decides alone.
 pub fn table_unreachable(problem: &str) {
     warn!(problem, "table.unreachable");
 }
 
-/// Logs how a destination answered a request for its consent.
+/// Logs the response of a destination to a consent request.
 pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     let destination = subscription.destination.display();
     match answer {
@@ -500,18 +499,18 @@ pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     }
 }
 
-/// Logs that a consent could not be looked up or kept: deliveries wait, or other processes have to
+/// Logs that a consent could not be looked up or stored. Deliveries wait, or other processes
 /// request it again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }
 
-/// Logs a message that its queue did not take; it goes another way to the same end.
+/// Logs a message that its queue refused; it is sent another way.
 pub fn rerouted(subscription: &str, queue: QueueName, problem: &str) {
     warn!(subscription, ?queue, problem, "message.rerouted");
 }
 
-/// Logs a message that neither a queue nor storage took; its record is redelivered.
+/// Logs a message that neither a queue nor storage accepted; its record is redelivered.
 pub fn unsent(subscription: &str, problem: &str) {
     warn!(subscription, problem, "message.unsent");
 }
@@ -521,37 +520,38 @@ pub fn returned_to_queue(message: &str, why: &str) {
     warn!(message_id = message, why, "record.given_back");
 }
 
-/// Logs a record that waits, re-enqueued, because it cannot be read now.
+/// Logs a record that is re-enqueued, because it is unreadable at present.
 pub fn record_held(message: &str, why: &str, wait_ms: u64) {
     warn!(message_id = message, why, wait_ms, "record.held");
 }
 
-/// Logs a record that a newer version wrote, and that has waited for an hour for a program that reads it.
+/// Logs a record of a newer version that has waited an hour for a program that can read it.
 pub fn unreadable_for_long(message: &str, why: &str) {
     error!(message_id = message, why, "record.unreadable");
 }
 
-/// Logs a record that moves to the isolation queue, because it was received this often.
+/// Logs a record that moves to the isolation queue after this number of receives.
 pub fn isolated(message: &str, receives: u32) {
     warn!(message_id = message, receives, "record.isolated");
 }
 
-/// Logs a record that is divided into so many parts, because it holds too much for one invocation.
+/// Logs a record that is split into parts, because it has too much work for one invocation.
 pub fn divided(message: &str, parts: usize) {
     info!(message_id = message, parts, "record.divided");
 }
 
-/// Logs that this process is not told before it is ended: the metrics that it keeps are lost then.
+/// Logs that this process will not receive SIGTERM, and will lose unwritten metrics when it ends.
 pub fn stop_unannounced(problem: &str) {
     warn!(problem, "stop.unannounced");
 }
 
-/// Logs that the clock of this machine is wrong, and what is added to it from now on; 0 once it is right again.
+/// Logs that the clock of this machine is wrong, with the correction from now on; 0 once the clock
+/// is right again.
 pub fn clock_corrected(offset_ms: i64) {
     warn!(offset_ms, "clock.corrected");
 }
 
-/// Logs a panic that was contained: a bug of ours.
+/// Logs a contained panic, which is a bug of lastmile.
 pub fn panicked(what: &str) {
     error!(what, "panic.contained");
 }
@@ -561,12 +561,12 @@ pub fn stored(delivery: &Delivery, reason: &Word<Reason>, container: &str, key: 
     line!(Level::INFO, delivery, reason = %reason, container, key, "deadletter.stored");
 }
 
-/// Logs a dead letter that its sink, an external queue or an address, has taken.
+/// Logs a dead letter that its sink (an external queue or an address) accepted.
 pub fn handed_over(delivery: &Delivery, reason: &Word<Reason>, sink: &str) {
     line!(Level::INFO, delivery, reason = %reason, sink, "deadletter.handed_over");
 }
 
-/// Logs a dead letter that its sink did not take; it is stored instead.
+/// Logs a dead letter that its sink refused; it is stored instead.
 pub fn returned(dead_letter: &DeadLetter, returned: &Returned) {
     let Returned { reason, attempts, .. } = returned;
     line!(Level::WARN, &dead_letter.delivery, reason = %reason, attempts, "deadletter.returned");
@@ -585,13 +585,13 @@ pub fn replay_end_refused(end: &ReplayEnd, problem: &str, wait_ms: u64) {
     warn!(job, letter, problem, wait_ms, "replay.end_refused");
 }
 
-/// Logs that the end of a replayed delivery, which this message carries, is not recorded: its job never
-/// learns it.
+/// Logs that the end of a replayed delivery, which this message carries, is not recorded. The job
+/// never receives it.
 pub fn replay_end_lost(message: &str, problem: &str) {
     warn!(message_id = message, problem, "replay.end_lost");
 }
 
-/// Logs that the end of a replayed delivery was not sent: its job never learns it.
+/// Logs that the end of a replayed delivery was not sent. The job never receives it.
 pub fn replay_end_unsent(end: &ReplayEnd, problem: &str) {
     let (job, outcome) = (end.replay.job(), end.outcome.as_str());
     let (letter, delivery) = (end.replay.letter.to_string(), end.delivery.to_string());

@@ -1,4 +1,4 @@
-//! How long a call to AWS may take, and the configuration of clients that keeps to it.
+//! Time limits of calls to AWS, and the client configuration with these limits.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::aws_http::http_client;
 /// The timeout of a call to AWS, all tries together.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The clients' configuration from the AWS environment, with our time limits.
+/// Loads the client configuration from the AWS environment, with the time limits of lastmile.
 pub async fn aws_config() -> SdkConfig {
     let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http_client());
     with_limits(config.load().await)
 }
 
-/// This configuration with our time limits: an unreachable service must not use up an invocation.
+/// Adds the time limits of lastmile, because an unreachable service must not use up an invocation.
 #[must_use]
 pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
         .operation_attempt_timeout(Duration::from_secs(3))
-        // Three attempts of three seconds would be nine: this cuts the last one.
+        // Three attempts of three seconds would take nine; this limit cuts the last one.
         .operation_timeout(OPERATION_TIMEOUT)
         .build();
     let retries = RetryConfig::standard().with_max_attempts(3);

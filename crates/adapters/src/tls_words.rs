@@ -1,6 +1,7 @@
-//! Turns errors of TLS into words for people.
+//! Describes TLS errors for people.
 //!
-//! Separate from [`crate::error_words`] because the errors of TLS are many, and their text names the variants of the library.
+//! Separate from [`crate::error_words`] because there are many TLS errors, and their messages
+//! contain names of library variants.
 
 use delivery::time::moment::rfc3339;
 use rustls::pki_types::UnixTime;
@@ -62,7 +63,8 @@ fn certificate_words(problem: &CertificateError) -> String {
     words.to_owned()
 }
 
-/// Describes the alert with which the other side ended a handshake. The number of an alert without words is that of the registry.
+/// Describes the alert with which the peer ended a handshake. An alert without a description has
+/// its registry number.
 /// <https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml#tls-parameters-6>
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
 #[must_use]

@@ -1,15 +1,17 @@
-//! The secrets of a request with its token and the credentials that sign it, and those of this process.
+//! Provides the secrets of a request, with its token or signing credentials, and caches the tokens
+//! of this process.
 //!
-//! Separate because both who delivers and who validates a destination needs them. What is asked of a token server, what
-//! its answer means and how long a token is used is `delivery::request::token`; here one exchange is made for
-//! all who wait for it. It goes through the sender of deliveries: the same addresses are refused, no redirect is
-//! followed, and the answer is read up to the same limit.
+//! Separate because both deliveries and validations need them. `delivery::request::token` builds
+//! token requests, reads their responses and computes the lifetime of a token. This module makes
+//! one exchange for all waiting callers. It uses the sender of deliveries: the same addresses are
+//! refused, redirects are not followed, and the same size limit applies.
 //!
-//! Credentials of AWS, which sign requests, are kept alike.
+//! AWS credentials, which sign requests, are cached in the same way.
 //!
-//! Promises: for each client one request at a time; who needs a token waits no longer than the timeout of its destination, and what
-//! it waited for in vain is no failure for others, of whom the next one asks again, after a few seconds. A token is in memory
-//! only. Does not share tokens with other processes.
+//! Promises: each client has at most one request at a time. A caller waits at most for the timeout
+//! of its destination. A caller that gives up does not cause a failure for others; the next one
+//! asks again after a few seconds. Tokens are stored only in memory, and not shared with other
+//! processes.
 
 use std::sync::Arc;
 
@@ -32,13 +34,13 @@ use crate::secrets::SecretStores;
 /// The tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    /// With the authorities that vouch for the token server.
+    /// The key includes the authorities for the token server.
     clients: Keyed<(ClientCredentials, Option<CaBundle>), TokenState>,
     identities: Keyed<WebIdentity, TokenState>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
-/// The ports of a command that makes requests and is no function.
+/// The ports of a command that makes requests outside a function.
 #[derive(Debug)]
 pub struct CommandPorts {
     /// Sends requests.
@@ -70,10 +72,10 @@ impl RequestPorts for CommandPorts {
 machine_clock!([] CommandPorts);
 
 impl Tokens {
-    /// The secrets for a request to a destination, its token, and the credentials that sign it.
+    /// Returns the secrets for a request to a destination, with its token or signing credentials.
     ///
     /// # Errors
-    /// What cannot be had and why, for people; nothing in it is a secret.
+    /// When a secret or token is missing; the text for people contains no secret.
     pub async fn keyring<P: RequestPorts>(
         &self,
         ports: &P,
@@ -85,12 +87,12 @@ impl Tokens {
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);
         }
-        // Boxed, as what follows: it is rare, and each who waits for it would hold it twice.
+        // Boxed, because the future is rare and large, and its callers would contain it twice.
         let shown = Box::pin(self.with_shown(ports, keyring, destination));
         within(ports, destination, destination.response_timeout_ms, shown).await
     }
 
-    /// The same keyring with the token or the credentials that requests to a destination show.
+    /// Adds the token or the credentials for a destination.
     async fn with_shown<P: RequestPorts>(
         &self,
         ports: &P,
@@ -111,7 +113,7 @@ impl Tokens {
         Ok(keyring.with_token(token))
     }
 
-    /// Another token than this one, which the destination refused; `None` where the refusal stands.
+    /// Another token after the destination refused this one; `None` if there is no other.
     async fn instead<P: RequestPorts>(
         &self,
         ports: &P,
@@ -132,10 +134,11 @@ impl Tokens {
         }
     }
 
-    /// The same secrets with another token, if the destination refused that of a request and there is another one.
+    /// Returns the secrets with another token, if the destination refused the token of a request
+    /// and another exists.
     ///
     /// # Errors
-    /// Why there is none, for people; nothing in it is a secret.
+    /// When no other token can be fetched; the text for people contains no secret.
     pub async fn keyring_after<P: RequestPorts>(
         &self,
         ports: &P,
@@ -171,7 +174,8 @@ impl Tokens {
     }
 }
 
-/// What is had within this time. Whoever gives up while it asks a token server leaves that to the next one who waits.
+/// Runs work within this time. A caller that gives up during a request leaves it to the next
+/// waiting caller.
 async fn within<T>(
     clock: &impl Clock,
     destination: &Destination,
@@ -179,7 +183,7 @@ async fn within<T>(
     work: impl Future<Output = Result<T, String>>,
 ) -> Result<T, String> {
     tokio::select! {
-        // What is known is there, even when no time is left.
+        // Poll the work first: a cached value is returned even if no time is left.
         biased;
         done = work => done,
         () = clock.sleep(timeout_ms) => {
@@ -195,7 +199,7 @@ async fn within<T>(
     }
 }
 
-/// What is known, or what asking brings.
+/// Returns the cached value, or requests a new one.
 async fn current_or_asked<T: Clone + PartialEq>(
     state: &mut TokenState<T>,
     clock: &impl Clock,
@@ -207,7 +211,7 @@ async fn current_or_asked<T: Clone + PartialEq>(
     }
 }
 
-/// What asking brings.
+/// Requests a new value, and stores the result.
 async fn asked<T: Clone + PartialEq>(
     state: &mut TokenState<T>,
     clock: &impl Clock,
@@ -222,7 +226,7 @@ async fn asked<T: Clone + PartialEq>(
     state.keep(brought, clock.now_ms())
 }
 
-/// A token from its source.
+/// Fetches a token from its source.
 async fn fetched<P: RequestPorts>(
     ports: &P,
     source: TokenSource<'_>,

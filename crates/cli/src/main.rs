@@ -1,9 +1,10 @@
 //! `lastmile`: the command line.
 //!
-//! It has five rooms: commands, console, views, operations and terminal. Each imports only rooms after it. Data goes to standard output, everything else to standard error. Exit
-//! codes are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error), for all commands.
+//! It has five layers: commands, console, views, operations and terminal. Each imports only layers
+//! after it. Data goes to standard output, everything else to standard error. The exit codes of all
+//! commands are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error).
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 #![cfg_attr(
     not(feature = "aws"),
     expect(
@@ -105,8 +106,9 @@ struct LeftOut {
 }
 
 impl Command {
-    /// Whether it changes something, or answers by its exit code, so that it is done even if nobody reads what it
-    /// prints. Of the groups each verb says so itself.
+    /// Returns true if the command changes something, or answers by its exit code. Such a command
+    /// continues when the reader of its output closes the pipe. Commands with subcommands call
+    /// [`goes_on_unread`] themselves.
     fn is_done_unread(&self) -> bool {
         match self {
             Self::Check(_)
@@ -144,7 +146,7 @@ async fn main() -> ExitCode {
     };
     match run(arguments.command).await {
         Ok(code) => code,
-        // A reader that has read enough, such as `head`.
+        // The reader has closed the pipe, such as `head`.
         Err(error) if is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let words = words.iter().filter_map(|word| word.to_str());

@@ -1,15 +1,17 @@
-//! A line of the cache on disk: the content of an object, with its key and its ETag. Pure.
+//! Reads and writes the lines of the cache on disk. A line has the key, the ETag and the content of
+//! one object. Pure.
 //!
-//! Separate from [`crate::disk_cache`], which knows where the lines are. A line is read back as what it was written from, or not at
-//! all.
+//! Separate from [`crate::disk_cache`], which manages the file.
+//!
+//! Promises: a line is read back exactly as it was written, or not at all.
 
 use std::borrow::Cow;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-/// The version of a line. Another version of this program may read objects differently. Raise the number when a
-/// content or the reading of objects changes between releases.
+/// The version of the line format. Raise the number when the content or the reading of objects
+/// changes within one release; otherwise an old line would be read as a new one.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-2");
 
 #[derive(Serialize, Deserialize)]
@@ -23,7 +25,6 @@ struct Line<'l, T> {
     content: T,
 }
 
-/// The line of an object, with its line end.
 pub(crate) fn write_line(key: &str, etag: &str, content: &impl Serialize) -> Vec<u8> {
     let line = Line { v: VERSION.into(), key: key.into(), etag: etag.into(), content };
     let mut bytes = serde_json::to_vec(&line).expect("plain structs serialize");
@@ -31,13 +32,14 @@ pub(crate) fn write_line(key: &str, etag: &str, content: &impl Serialize) -> Vec
     bytes
 }
 
-/// Key and ETag of the object that a line is about; `None` for a damaged line, and for one of another version.
+/// The key and the ETag of a line; `None` if the line is damaged or has another version.
 pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION).then_some((line.key, line.etag))
 }
 
-/// The content of the object with this key; `None` if this is not its line.
+/// The content of a line; `None` if the line belongs to another key, is damaged or has another
+/// version.
 pub(crate) fn read_line<T: DeserializeOwned>(line: &[u8], key: &str) -> Option<T> {
     let line: Line<'_, T> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION && line.key == key).then_some(line.content)

@@ -1,9 +1,10 @@
-//! The container of dead letters: a bucket, a folder of one, or a folder of this machine.
+//! The container of dead letters: a bucket, a folder of a bucket, or a local folder.
 //!
-//! Separate from [`adapters::storage`], which reads and writes it, because the verbs show how many
-//! requests they made, and name the container in every error.
+//! Separate from [`adapters::storage`], which reads and writes it, because the commands print the
+//! number of requests, and name the container in every error.
 //!
-//! Promises: every request is counted, and every read has a limit. Does not cache, and does not know what a dead letter is.
+//! Promises: every request is counted, and every read has a size limit. This module does not cache
+//! and does not parse dead letters.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,13 @@ use delivery::subscription::sink::Container;
 /// The folder that `lastmile dev` and `lastmile demo` write.
 pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 
-/// The largest blob that is read. The functions write less than half of it: an event has at most 1 MiB, no format has an event
-/// more than three times, and an escape has at most six bytes.
+/// The largest blob that is read. The functions write less than half of it: an event has at most 1
+/// MiB, a format contains an event at most three times, and an escape has at most six bytes.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
-/// The largest file of a ledger that is read: the plan of some 1,000,000 dead letters.
+/// The largest ledger file that is read: the plan of about 1,000,000 dead letters.
 pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;
 
-/// A blob that is larger than what is read.
+/// A blob exceeds the size limit of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge {
     bytes: u64,
@@ -32,10 +33,10 @@ pub(crate) struct TooLarge {
 }
 
 impl TooLarge {
-    /// Checks the size of a blob.
+    /// Compares the size of a blob with a limit.
     ///
     /// # Errors
-    /// When it is too large.
+    /// When the blob is larger.
     pub(crate) fn check(bytes: u64, max_bytes: u64) -> Result<(), Self> {
         if bytes > max_bytes { Err(Self { bytes, max_bytes }) } else { Ok(()) }
     }
@@ -49,21 +50,21 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// A container, and how many requests it was sent.
+/// A container that counts the requests sent to it.
 #[derive(Clone)]
 pub struct DeadLetterContainer {
     storage: Storage,
-    /// The folder, if it is none of a bucket.
+    /// The path of a local folder; `None` for a bucket.
     folder: Option<PathBuf>,
-    /// As a person names it.
+    /// The name for people: an `s3://` URL or a path.
     pub name: String,
-    /// What every key begins with, without slashes at its ends; may be empty.
+    /// The prefix of every key, without slashes at its ends; may be empty.
     pub prefix: String,
     requests: Arc<AtomicU64>,
 }
 
 impl DeadLetterContainer {
-    /// A bucket, or a folder of it, through this client.
+    /// Opens a bucket, or a folder of it, with this client.
     #[must_use]
     pub fn bucket(client: Client, container: Container) -> Self {
         let name = format!("s3://{container}");
@@ -71,10 +72,10 @@ impl DeadLetterContainer {
         Self::new(Storage::bucket(client, bucket), &name, prefix)
     }
 
-    /// A folder, as a path or a `file://` address.
+    /// Opens a local folder, given as a path or a `file://` URL.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// When the folder does not exist.
     pub fn folder(address: &str) -> anyhow::Result<Self> {
         let address = address.strip_prefix("file://").unwrap_or(address).trim_end_matches('/');
         let folder = Path::new(address);
@@ -90,20 +91,20 @@ impl DeadLetterContainer {
         Self { storage, folder: None, name: name.to_owned(), prefix, requests: Arc::default() }
     }
 
-    /// What every key of it begins with: nothing, or a path that ends in a slash.
+    /// The prefix of every key: empty, or a path that ends in a slash.
     pub(crate) fn root(&self) -> String {
         if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) }
     }
 
-    /// How many requests there were so far.
+    /// Returns the number of requests so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// The storage, for this many requests that are counted.
+    /// Counts requests, and returns the storage that sends them.
     fn counted(&self, requests: usize) -> &Storage {
-        // Counted beforehand, so that a request that fails counts as well.
+        // Count first, so that failing requests are included.
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         &self.storage
     }
@@ -111,7 +112,7 @@ impl DeadLetterContainer {
     /// One page of a listing.
     ///
     /// # Errors
-    /// When it cannot be listed. A folder that was removed has no dead letters, but it is no empty container either.
+    /// When the container cannot be listed. A removed folder is an error, not an empty container.
     pub(crate) async fn page(&self, request: &ListRequest) -> anyhow::Result<Page> {
         let is_there = self.folder.as_ref().is_none_or(|folder| folder.is_dir());
         ensure!(is_there, "there is no folder {} any more", self.name);
@@ -119,7 +120,7 @@ impl DeadLetterContainer {
         page.with_context(|| format!("{} cannot be listed", self.name))
     }
 
-    /// Every page from this one on, as one.
+    /// All pages from this request on, merged into one.
     pub(crate) async fn pages(&self, mut request: ListRequest) -> anyhow::Result<Page> {
         let mut all = Page::default();
         loop {
@@ -133,7 +134,7 @@ impl DeadLetterContainer {
         }
     }
 
-    /// A blob's bytes; `None` when there is no such blob.
+    /// Returns the bytes of a blob; `None` if the blob does not exist.
     ///
     /// # Errors
     /// When it cannot be read, or has more than [`BLOB_MAX_BYTES`].
@@ -141,7 +142,7 @@ impl DeadLetterContainer {
         self.get_at_most(BLOB_MAX_BYTES, key).await?.with_context(|| self.unread(key))
     }
 
-    /// The bytes of a blob that has at most so many, or its size.
+    /// The bytes of a blob, or its size if it exceeds the limit.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -153,12 +154,12 @@ impl DeadLetterContainer {
         let fetched = self.fetch_at_most(max_bytes, key, None).await?;
         Ok(fetched.map(|fetched| match fetched {
             Fetched::Changed { bytes, .. } => Some(bytes),
-            // Only a read with an ETag can find a blob unchanged.
+            // `Unchanged` is only possible for a read with an ETag.
             Fetched::Missing | Fetched::Unchanged => None,
         }))
     }
 
-    /// A blob that has at most so many bytes, unless it still has this ETag; or its size.
+    /// The bytes of a blob unless it still has this ETag, or its size if it exceeds the limit.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -187,7 +188,7 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Writes a blob unless there is one.
+    /// Writes a blob unless one with this key exists.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -201,7 +202,7 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Removes blobs, a page at a time; a missing one counts as removed.
+    /// Removes blobs, one page per request; a missing blob counts as removed.
     ///
     /// # Errors
     /// When one of them cannot be removed.

@@ -1,4 +1,10 @@
-//! The dead letters of a container: read, filtered, summed up.
+//! Lists, reads, filters and counts the dead letters of a container.
+//!
+//! Separate from `walk`, which finds blobs, and from `reading`, which reads
+//! single blobs: this module combines them with a filter for all commands.
+//!
+//! Promises: a GUID in several blobs of a subscription counts once, except in
+//! [`DeadLetters::listed_total`] and [`DeadLetters::of_every_blob`].
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,42 +30,41 @@ use crate::reads::{Content, READ_PERMITS, ReadObserver, UnreadableBlobs};
 use crate::stats::Stats;
 use crate::walk::{ReadAhead, Walk};
 
-/// Blobs that are read at a time.
 pub(crate) const READS_AT_ONCE: usize = 32;
 
-/// The pages that are listed for a count: a thousand keys each.
+/// The most pages that are listed for a count; a page has a thousand keys.
 const COUNTED_PAGES_MAX: usize = 10;
 
 /// The dead letters of a container.
 #[derive(Clone)]
 pub struct DeadLetters {
-    /// The container they are in.
+    /// The container that stores them.
     pub container: DeadLetterContainer,
     pub(crate) unreadable: Arc<Mutex<UnreadableBlobs>>,
-    /// Limits the bytes of the reads under way.
+    /// Limits the bytes of all reads under way.
     pub(crate) memory: Arc<Semaphore>,
     pub(crate) cache: Option<Arc<DiskCache>>,
     pub(crate) observer: Option<ReadObserver>,
 }
 
-/// A count of dead letters, by their keys.
+/// A number of dead letters, counted by their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedTotal {
-    /// The number of those listed.
+    /// The number of keys listed.
     pub count: u64,
-    /// True if these are all.
+    /// True if the listing was complete.
     pub is_all: bool,
 }
 
 impl DeadLetters {
-    /// The dead letters of this container.
+    /// Opens the dead letters of this container, without a cache.
     #[must_use]
     pub fn new(container: DeadLetterContainer) -> Self {
         let memory = Arc::new(Semaphore::new(READ_PERMITS as usize));
         Self { container, unreadable: Arc::default(), memory, cache: None, observer: None }
     }
 
-    /// Caches what is read in this folder.
+    /// Caches reads in this folder.
     #[must_use]
     pub fn with_cache_in(self, folder: &Path) -> Self {
         let cache = DiskCache::new(folder, &self.container.name);
@@ -72,20 +77,21 @@ impl DeadLetters {
         Self { observer: Some(observer), ..self }
     }
 
-    /// The reason why the cache cannot be used, if so.
+    /// Returns the reason why the cache is unusable, if it is.
     #[must_use]
     pub fn cache_problem(&self) -> Option<String> {
         self.cache.as_ref()?.problem()
     }
 
-    /// Removes from the cache what it has of these blobs.
+    /// Removes these blobs from the cache.
     pub fn forget_cached(&self, keys: &[String]) {
         if let Some(cache) = &self.cache {
             cache.forget(&keys.iter().map(String::as_str).collect());
         }
     }
 
-    /// The summaries of the newest matching dead letters, newest first; of all of them without a limit.
+    /// The summaries of the newest matching dead letters, newest first; of all of them without a
+    /// limit.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -98,14 +104,16 @@ impl DeadLetters {
             Some(limit) => self.newest_first(filter, limit).await?,
             None => self.summaries(filter).try_collect().await?,
         };
-        // Blobs come by their hour and when they were written; only the content tells the decision.
+        // Blobs are listed by hour and time of writing; only the content has the time of the
+        // decision.
         sort_newest_first(&mut found);
-        // More are read at a time than are missing if the content decides.
+        // Several blobs are read at a time if the filter needs the content, so there may be too
+        // many.
         found.truncate(limit.unwrap_or(usize::MAX));
         Ok(found)
     }
 
-    /// At least so many matching dead letters of the newest hours, if there are so many.
+    /// At least `limit` matching dead letters of the newest hours, if the container has as many.
     async fn newest_first(
         &self,
         filter: &Filter,
@@ -118,7 +126,7 @@ impl DeadLetters {
         {
             let mut blobs = blobs.as_slice();
             while found.len() < limit && !blobs.is_empty() {
-                // Reads beyond the limit are wasted, unless the filter may reject some of them.
+                // Reading beyond the limit only helps if the filter may reject some of the blobs.
                 let least = if filter.needs_content() { READS_AT_ONCE } else { 1 };
                 let (now, later) =
                     blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
@@ -133,7 +141,7 @@ impl DeadLetters {
         Ok(found)
     }
 
-    /// Every matching dead letter, whole and once, roughly newest first; not in exact order.
+    /// Streams every matching dead letter once, in full, roughly newest first.
     pub fn all<'a>(
         &'a self,
         filter: &'a Filter,
@@ -144,7 +152,7 @@ impl DeadLetters {
         once(filter, letters.map_ok(|(letter, _permit)| letter))
     }
 
-    /// The summary of every matching dead letter, once, in the same order.
+    /// Streams the summary of every matching dead letter once, roughly newest first.
     pub fn summaries<'a>(
         &'a self,
         filter: &'a Filter,
@@ -154,7 +162,7 @@ impl DeadLetters {
         once(filter, read.try_buffered(READS_AT_ONCE))
     }
 
-    /// Every blob that may hold a matching dead letter.
+    /// Streams every blob that may hold a matching dead letter.
     pub(crate) fn blobs(
         &self,
         filter: &Filter,
@@ -162,7 +170,7 @@ impl DeadLetters {
         self.walked(filter, ReadAhead::Everything)
     }
 
-    /// Lists these blobs as far as the caller reads them.
+    /// Lists these blobs lazily, as the caller reads them.
     pub(crate) fn walked(
         &self,
         filter: &Filter,
@@ -175,8 +183,8 @@ impl DeadLetters {
         hours.map_ok(|blobs| stream::iter(blobs).map(Ok)).try_flatten()
     }
 
-    /// The number of matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages.
-    /// `None` if a listing does not tell it. A GUID that is in two blobs counts twice.
+    /// The number of matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages;
+    /// `None` if the filter needs more than the keys. A GUID in two blobs counts twice.
     ///
     /// # Errors
     /// When the container cannot be listed.
@@ -200,20 +208,20 @@ impl DeadLetters {
         Ok(Some(ListedTotal { count, is_all: false }))
     }
 
-    /// The summary of every blob that may hold a matching dead letter; `None` for one that is not a dead letter. A
-    /// GUID may occur twice.
+    /// Streams the summary of every blob that may hold a matching dead letter; `None` for a blob
+    /// that is not a dead letter. A GUID may occur twice.
     pub fn of_every_blob<'a>(
         &'a self,
         filter: &'a Filter,
     ) -> BoxStream<'a, anyhow::Result<Option<StoredDeadLetter>>> {
         let blobs = self.listed_blobs(filter, Content::Summary);
         let read = blobs.map_ok(move |blob| async move { self.summary(&blob).await });
-        // Callers need no order, so a slow blob does not hold up the others.
+        // Callers need no order, so a slow blob does not delay the others.
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 
-    /// The summaries of dead letters in blobs that were not seen before, in the folders that may match the
-    /// filter, oldest first. `seen` collects the keys.
+    /// The summaries of dead letters in blobs that are not in `seen`, within the folders that may
+    /// match the filter, oldest first. Adds their keys to `seen`.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -232,7 +240,7 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// The keys of the blobs in the folders that may match the filter; no blob is read.
+    /// The keys of the blobs in the folders that may match the filter. Reads no blob.
     ///
     /// # Errors
     /// When the container cannot be listed.
@@ -252,7 +260,8 @@ impl DeadLetters {
         Ok(stats)
     }
 
-    /// The matching dead letters by cause, the most frequent first. Trends are those at the end of the filter's range, or now.
+    /// The matching dead letters by cause, the most frequent first. Trends end at the end of the
+    /// filter's range, or now.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -266,13 +275,14 @@ impl DeadLetters {
     }
 }
 
-/// Identifies what counts once. A delivery that was duplicated further up may have left two blobs with one GUID; what
-/// is in the folder of another subscription is another dead letter, whatever its name.
+/// The identity of a dead letter. A delivery that the queue duplicated may leave two blobs with one
+/// GUID; they count once. The same GUID in the folder of another subscription is another dead
+/// letter.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)
 }
 
-/// The matching dead letters of these blobs, each once.
+/// Each matching dead letter of these blobs once.
 fn once<'a>(
     filter: &'a Filter,
     blobs: impl Stream<Item = anyhow::Result<Option<StoredDeadLetter>>> + Send + 'a,

@@ -1,12 +1,14 @@
-//! Reads on disk, so that a second look at a container reads only new objects.
+//! Caches objects of a container on disk, so that a second command reads only new objects.
 //!
-//! A file for each container has a line for each object: its key, its ETag and its content. That is the summary of a dead letter,
-//! a dismissal, or the ledger of a job that is over. These objects rarely change, and the ETag shows one that did. Several
-//! processes append whole lines to one file.
+//! Each container has one file, and each object one line: its key, its ETag and its content. The
+//! content is the summary of a dead letter, a dismissal, or the ledger of a finished job. These
+//! objects rarely change, and the ETag reveals a change. Several processes append complete lines to
+//! one file.
 //!
-//! Promises: returns only what was read from an object with this key and this ETag. A damaged line costs a request, and a
-//! file that cannot be used costs all of them: then [`DiskCache::problem`] has the reason. Only the user can
-//! read the file. It has at most [`FILE_MAX_BYTES`], and when it is opened more than half of it is of use.
+//! Promises: returns only content that was read from an object with this key and this ETag. A
+//! damaged line costs one request. An unusable file disables the cache; [`DiskCache::problem`] then
+//! has the reason. Only the user can read the file. The file has at most [`FILE_MAX_BYTES`]. Stale
+//! lines that fill half of it are removed when it is opened.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -22,32 +24,30 @@ use uuid::{Uuid, uuid};
 
 use crate::cache_line::{line_head, read_line, write_line};
 
-/// The largest file: some 200,000 dead letters. Others are read again each time.
+/// The largest file: about 200,000 dead letters. Further objects are read again each time.
 const FILE_MAX_BYTES: u64 = 256 << 20;
-/// The namespace of the names of files (UUIDv5): any container has a valid one.
+/// The UUIDv5 namespace of file names; a hash is a valid file name for every container.
 const FILE_NAMESPACE: Uuid = uuid!("7d4c0f0e-53a1-5b0a-9a0b-8f0a3f6b1f57");
 
-/// The cache of a container.
 pub(crate) struct DiskCache {
     path: PathBuf,
     state: Mutex<State>,
 }
 
-/// The file is opened when it is first needed: most verbs that look at a single dead letter do not need it.
+/// The file is opened on first use, because most commands for a single dead letter do not need it.
 enum State {
     Closed,
     Open(CacheFile),
     Unusable(String),
 }
 
-/// An open file, and where each line is.
+/// An open file, and the place of each line.
 struct CacheFile {
     file: File,
     bytes: u64,
     lines: HashMap<String, LinePlace>,
 }
 
-/// The place of the line of an object.
 struct LinePlace {
     etag: String,
     offset: u64,
@@ -55,39 +55,39 @@ struct LinePlace {
 }
 
 impl DiskCache {
-    /// The cache of the container with this name, in this folder; neither need exist.
+    /// Creates the cache of this container; neither the folder nor the file has to exist.
     pub(crate) fn new(folder: &Path, container: &str) -> Self {
         let name = Uuid::new_v5(&FILE_NAMESPACE, container.as_bytes());
         let path = folder.join(format!("{name}.ndjson"));
         Self { path, state: Mutex::new(State::Closed) }
     }
 
-    /// True if an object need not be read.
+    /// Returns true if the object is cached.
     pub(crate) fn has(&self, key: &str, etag: &str) -> bool {
         self.on_file(|file| Ok(file.place(key, etag).is_some())).unwrap_or_default()
     }
 
-    /// The ETag of the object with this key when it was read.
+    /// The ETag of the cached object with this key.
     pub(crate) fn etag(&self, key: &str) -> Option<String> {
         self.on_file(|file| Ok(file.lines.get(key).map(|place| place.etag.clone()))).flatten()
     }
 
-    /// The content of an object.
+    /// The cached content of an object.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str, etag: &str) -> Option<T> {
         let line = self.on_file(|file| file.line(key, etag)).flatten()?;
         read_line(&line, key)
     }
 
-    /// Adds the content of an object.
+    /// Caches the content of an object.
     pub(crate) fn put(&self, key: &str, etag: &str, content: &impl Serialize) {
-        // Without an ETag, a replaced object could not be told from the one that was read.
+        // Without an ETag, a replaced object could not be detected.
         if !etag.is_empty() {
             let line = write_line(key, etag, content);
             self.on_file(|file| file.append(key, etag, &line));
         }
     }
 
-    /// Forgets the objects with these keys.
+    /// Removes the objects with these keys.
     pub(crate) fn forget(&self, keys: &HashSet<&str>) {
         self.on_file(|file| match file.lines.keys().any(|key| keys.contains(key.as_str())) {
             true => file.rewrite(&self.path, |key| !keys.contains(key)),
@@ -95,12 +95,12 @@ impl DiskCache {
         });
     }
 
-    /// Forgets all other objects than those with such keys, if they take more than half of the file.
+    /// Removes all objects whose keys are not kept, if they fill more than half of the file.
     pub(crate) fn forget_missing(&self, is_kept: impl Fn(&str) -> bool) {
         self.on_file(|file| file.shrink(&self.path, is_kept));
     }
 
-    /// The reason why the file cannot be used, if so.
+    /// The reason why the file is unusable, if it is.
     pub(crate) fn problem(&self) -> Option<String> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Unusable(problem) => Some(problem.clone()),
@@ -108,7 +108,7 @@ impl DiskCache {
         }
     }
 
-    /// The result of work on the open file; `None` if it cannot be used.
+    /// Runs work on the open file, and opens it if necessary; `None` if the file is unusable.
     fn on_file<T>(&self, work: impl FnOnce(&mut CacheFile) -> io::Result<T>) -> Option<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let done = match &mut *state {
@@ -128,7 +128,8 @@ impl DiskCache {
 }
 
 impl CacheFile {
-    /// The file, without what is stale in it if that is more than half: lines of another version, and those with a newer line.
+    /// Opens the file. Removes stale lines (of another version, or replaced) if they fill more than
+    /// half of it.
     fn open(path: &Path) -> io::Result<Self> {
         let mut file = Self::read_places(path)?;
         file.shrink(path, |_| true)?;
@@ -149,7 +150,8 @@ impl CacheFile {
             }
             bytes += line.len() as u64;
             if !line.ends_with(b"\n") {
-                // A process was killed while it wrote. The next line must not continue this one.
+                // A killed process left an incomplete line. End it, or the next line would continue
+                // it.
                 file.write_all(b"\n")?;
                 bytes += 1;
                 break;
@@ -181,7 +183,7 @@ impl CacheFile {
             return Ok(());
         }
         self.file.write_all(line)?;
-        // Other processes append too: only now is it known where this line is.
+        // Other processes append too, so the offset of this line is only known after the write.
         self.bytes = self.file.stream_position()?;
         let offset = self.bytes.saturating_sub(bytes as u64);
         let place = LinePlace { etag: etag.to_owned(), offset, bytes };
@@ -189,14 +191,15 @@ impl CacheFile {
         Ok(())
     }
 
-    /// Keeps only the newest lines of these keys, if the others take more than half of the file.
+    /// Keeps only the newest lines of these keys, if the others fill more than half of the file.
     fn shrink(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let kept = self.lines.iter().filter(|(key, _)| is_kept(key));
         let kept_bytes: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
         if kept_bytes < self.bytes / 2 { self.rewrite(path, is_kept) } else { Ok(()) }
     }
 
-    /// Writes the file again, with the lines of these keys only. Lines that other processes append meanwhile are lost.
+    /// Rewrites the file with the lines of these keys only. Lines that other processes append
+    /// meanwhile are lost.
     fn rewrite(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let mut kept: Vec<(u64, usize)> = self
             .lines
@@ -218,7 +221,7 @@ impl CacheFile {
     }
 }
 
-/// Options for a file that only the user can read.
+/// Options that create a file only the user can read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -226,7 +229,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Makes a folder that only the user can read, unless there is one.
+/// Creates a folder that only the user can read, unless it exists.
 fn private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -1,6 +1,7 @@
-//! Dismissals: a person says in a note why nothing is to be done about dead letters. Pure.
+//! Dismissals: a person notes why dead letters need no action. Pure.
 //!
-//! Taking one back is a further record, so that both stay. The newest that names a dead letter counts.
+//! Separate from [`crate::dismissed`], which stores them. Withdrawing a dismissal adds a record, so
+//! that both remain. The newest record that names a dead letter counts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,22 +14,22 @@ use crate::recorded::recorded_ms;
 
 /// The version that is written.
 const VERSION: u32 = 1;
-/// A longer note is refused.
+/// The longest note in characters.
 pub const NOTE_MAX_CHARS: usize = 2_000;
 
-/// A dismissal of dead letters by a person, or the withdrawal of earlier ones.
+/// Dismisses dead letters, or withdraws earlier dismissals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissal {
     v: u32,
-    /// When, RFC 3339.
+    /// The time, RFC 3339.
     pub at: String,
     /// The person, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason; empty where dismissals are taken back.
+    /// The reason; empty for a withdrawal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// True if earlier dismissals of these dead letters are taken back.
+    /// True for a withdrawal of earlier dismissals.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
     /// The causes of the dead letters.
@@ -39,7 +40,7 @@ pub struct Dismissal {
 }
 
 impl Dismissal {
-    /// A dismissal.
+    /// Creates a dismissal.
     ///
     /// # Errors
     /// When the note is empty or too long.
@@ -61,7 +62,7 @@ impl Dismissal {
         }
     }
 
-    /// Takes back earlier dismissals of these dead letters.
+    /// Creates a withdrawal of earlier dismissals of these dead letters.
     #[must_use]
     pub fn taken_back(letters: Vec<Uuid>, at: String, by: Option<String>) -> Self {
         let (note, causes) = (String::new(), HashSet::new());
@@ -73,12 +74,12 @@ impl Dismissal {
 #[derive(Debug, Clone, Default)]
 pub struct Dismissals {
     newest: HashMap<Uuid, Arc<Dismissal>>,
-    /// The keys of records that cannot be read: they dismiss nothing, and take nothing back.
+    /// The keys of records that cannot be read. They have no effect.
     pub unreadable: Vec<String>,
 }
 
 impl Dismissals {
-    /// The newest for each dead letter.
+    /// Selects the newest dismissal of each dead letter.
     #[must_use]
     pub fn new(all: impl IntoIterator<Item = Dismissal>) -> Self {
         let mut newest: HashMap<Uuid, Arc<Dismissal>> = HashMap::new();
@@ -94,18 +95,18 @@ impl Dismissals {
         Self { newest, unreadable: Vec::new() }
     }
 
-    /// The newest that names a dead letter.
+    /// Returns the newest dismissal of a dead letter.
     #[must_use]
     pub fn of(&self, letter: Uuid) -> Option<&Dismissal> {
         self.newest.get(&letter).map(|dismissal| &**dismissal)
     }
 
-    /// The dead letters that they name.
+    /// The dead letters that any dismissal names.
     pub(crate) fn letters(&self) -> impl Iterator<Item = Uuid> {
         self.newest.keys().copied()
     }
 
-    /// The time of the newest dismissal of dead letters of this cause.
+    /// Returns the time of the newest dismissal of a dead letter with this cause.
     #[must_use]
     pub fn cause_ms(&self, cause: CauseId) -> Option<u64> {
         let cause = cause.to_string();
@@ -115,7 +116,7 @@ impl Dismissals {
     }
 }
 
-/// Reads a dismissal; `None` if it is none of this version.
+/// Reads a dismissal; `None` if the bytes are not one of this version.
 pub(crate) fn read_dismissal(bytes: &[u8]) -> Option<Dismissal> {
     serde_json::from_slice::<Dismissal>(bytes).ok().filter(|dismissal| dismissal.v == VERSION)
 }

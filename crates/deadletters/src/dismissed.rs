@@ -1,6 +1,7 @@
-//! Stores dismissals, each as an object in `_dismissed/`. The dead letters beside them are never changed.
+//! Stores dismissals as objects in `_dismissed/`. Dead letters themselves never change.
 //!
-//! The names end like those of a ledger: what ends in `.json` is a dead letter, for notifications and policies.
+//! The object names do not end in `.json`, because notifications and policies treat that suffix as
+//! a dead letter.
 
 use adapters::storage::{Entry, ListRequest};
 use anyhow::Context as _;
@@ -14,17 +15,18 @@ use crate::key::DISMISSED_FOLDER;
 
 pub use crate::dismissal::{Dismissal, Dismissals, NOTE_MAX_CHARS};
 
-/// The namespace of the names of dismissals (UUIDv5).
+/// The UUIDv5 namespace of the names of dismissals.
 const DISMISSALS: Uuid = uuid!("b1d6f0c2-9a4e-5d73-8c15-7f20e6a4d9b3");
 
 impl DeadLetters {
-    /// Records a dismissal, or that one is taken back.
+    /// Stores a dismissal or a withdrawal.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When it cannot be written.
     pub async fn dismiss(&self, dismissal: &Dismissal) -> anyhow::Result<()> {
         let text = serde_json::to_string(dismissal).context("a plain struct serializes")?;
-        // By time, for people who look at the folder. Two may be made at the same time.
+        // The name begins with the time, for people who list the folder. The hash separates two
+        // dismissals of the same time.
         let at = dismissal.at.replace([':', '.'], "-");
         let id = Uuid::new_v5(&DISMISSALS, text.as_bytes());
         let key = format!("{}{at}-{id}.ndjson", self.dismissals_folder());
@@ -47,13 +49,14 @@ impl DeadLetters {
         Ok(dismissals)
     }
 
-    /// The dismissal in an object, from the cache if that has it; else the key of the object.
+    /// The dismissal in an object, from the cache if possible; the key of the object if it cannot
+    /// be read.
     async fn dismissal_in(&self, object: Entry) -> anyhow::Result<Result<Dismissal, String>> {
         let cache = self.cache.as_ref();
         if let Some(dismissal) = cache.and_then(|cache| cache.get(&object.key, &object.etag)) {
             return Ok(Ok(dismissal));
         }
-        // One that is too large cannot be read either.
+        // An object that is too large is unreadable too.
         let bytes = self.container.get_at_most(BLOB_MAX_BYTES, &object.key).await?.ok().flatten();
         let dismissal = bytes.and_then(|bytes| read_dismissal(&bytes));
         if let (Some(cache), Some(dismissal)) = (cache, &dismissal) {

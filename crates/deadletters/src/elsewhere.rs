@@ -1,9 +1,9 @@
-//! Finds alternatives for a search that found nothing: other containers, and the names that exist.
+//! Finds alternatives for a search without a result: other containers, and existing names.
 //!
-//! Separate from the search because these are further requests, which only a search without a result makes.
+//! Separate from the search because only an empty result needs these requests.
 //!
-//! Promises: [`DeadLetters::nearby`] makes one request, and [`DeadLetters::missing_name`] at most [`LISTINGS_MAX`] for each
-//! level of names. No blob is read.
+//! Promises: [`DeadLetters::nearby`] makes one request, and [`DeadLetters::missing_name`] at most
+//! [`LISTINGS_MAX`] for each level of names. Neither reads a blob.
 
 use std::collections::BTreeSet;
 
@@ -19,22 +19,23 @@ use crate::key::{NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key};
 /// The most folders that are listed at one level of names.
 pub(crate) const LISTINGS_MAX: usize = 20;
 
-/// The levels of names, as people call them.
+/// The levels of names, as messages call them.
 const LEVELS: [&str; NAME_FOLDERS] = ["namespace", "topic", "subscription"];
 
-/// A name that no dead letter has, and those that there are instead.
+/// A name without dead letters, and existing names instead.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingName {
     /// `namespace`, `topic` or `subscription`.
     pub level: &'static str,
-    /// The name that was wanted.
+    /// The requested name.
     pub wanted: String,
-    /// The names of this level, the nearest first; at least one.
+    /// The existing names of this level, the nearest first; at least one.
     pub existing: Vec<String>,
 }
 
 impl DeadLetters {
-    /// The containers one folder below this one, or up to three above it, that have dead letters; none if this one has some.
+    /// Returns the containers with dead letters that are one folder below this one, or up to three
+    /// above it. Empty if this container has dead letters.
     ///
     /// # Errors
     /// When the container cannot be listed.
@@ -46,7 +47,8 @@ impl DeadLetters {
         Ok(containers_of(&self.container.name, &keys.collect::<Vec<_>>()))
     }
 
-    /// The first name of a filter that no folder has; `None` if all exist, or nothing does.
+    /// Returns the first name of a filter without a folder; `None` if all names have folders, or
+    /// there are no folders.
     ///
     /// # Errors
     /// When the container cannot be listed.
@@ -73,7 +75,8 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// Lists the folders in these, without those that are no namespaces. `None` if there are too many to list all.
+    /// Lists the subfolders, without internal ones at the top; `None` if there are too many folders
+    /// to list.
     async fn folders(&self, parents: &[String]) -> anyhow::Result<Option<Vec<String>>> {
         let root = self.container.root();
         let list = |prefix: &String| {
@@ -94,13 +97,14 @@ impl DeadLetters {
     }
 }
 
-/// The name that the last folder of a path stands for.
+/// The name that the last folder of a path encodes.
 fn name_of_folder(folder: &str) -> String {
     let path = folder.trim_end_matches('/');
     name_of_segment(path.rsplit('/').next().unwrap_or(path))
 }
 
-/// The containers whose dead letters have these keys in a container of this name.
+/// The containers, below or above this one, in which these keys would be keys of dead letters; none
+/// if they already are in this one.
 fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
     let is_letter = |key: &str| hour_of_key(key, "").is_some();
     if keys.iter().any(|key| is_letter(key)) {
@@ -121,7 +125,7 @@ fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// The container that a container is a folder of, and the name of that folder.
+/// The parent of a container, and the last segment of its path.
 fn parent(name: &str) -> Option<(String, String)> {
     let (scheme, path) = match name.strip_prefix("s3://") {
         Some(path) => ("s3://", path),
@@ -130,7 +134,7 @@ fn parent(name: &str) -> Option<(String, String)> {
     let (parent, folder) = match path.rsplit_once('/') {
         Some(parts) => parts,
         None if scheme.is_empty() => (".", path),
-        // There is nothing above a bucket.
+        // A bucket has no parent.
         None => return None,
     };
     let is_name = !matches!(folder, "" | "." | "..") && !parent.is_empty();

@@ -1,12 +1,14 @@
-//! Facts about a dead letter that causes, filters and sums share. Pure.
+//! Facts about a dead letter that causes, filters and statistics share. Pure.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 
-/// Maximum length of a response that is kept in memory and searched. Blobs of this system hold less.
+/// Maximum length of a response that is kept in memory and searched. Blobs written by lastmile have
+/// less.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
-/// The time of the decision that the event becomes a dead letter. A blob that was written by others may not say it: then the end of the last
-/// attempt, else its start, else the publication. No later than a date can say, whatever a blob says.
+/// Returns the time when the event became a dead letter. Blobs of other writers may not have it. In
+/// this case the result is the end of the last attempt, otherwise its start, otherwise the
+/// publication. Limited to the latest valid timestamp.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let end_of_last =

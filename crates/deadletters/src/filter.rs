@@ -1,7 +1,7 @@
-//! Which dead letters match. Pure.
+//! Selects dead letters. Pure.
 //!
-//! Separate because every verb filters in the same way, and because names, times and states alone
-//! decide which folders and blobs have to be read.
+//! Separate because every command filters in the same way. Names, times and states alone decide
+//! which folders and blobs have to be read.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -21,52 +21,53 @@ use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
 use crate::key::NAME_FOLDERS;
 use crate::state::{LetterState, LetterStates, WantedState};
 
-/// Which dead letters match: any value of a field, and all fields that have one.
+/// A filter for dead letters. Values of one field are alternatives; all fields with values must
+/// match.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// The namespace.
+    /// The name of the namespace.
     pub namespace: Option<String>,
     /// The topic, without its namespace.
     pub topic: Option<String>,
     /// The subscription, without its topic.
     pub subscription: Option<String>,
-    /// Decided at this time or later.
+    /// Decided at this time or later, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// Decided before this time.
+    /// Decided before this time, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// The reason.
+    /// The reasons of the dead letter.
     pub reasons: Vec<Reason>,
-    /// The last outcome.
+    /// The outcomes of the last attempt.
     pub outcomes: Vec<OutcomeName>,
-    /// The last HTTP status.
+    /// The HTTP statuses of the last attempt.
     pub statuses: Vec<StatusRange>,
-    /// The type of the event.
+    /// Patterns for the event type.
     pub types: Vec<Pattern>,
-    /// The source of the event.
+    /// Patterns for the event source.
     pub sources: Vec<Pattern>,
-    /// The id of the event, or of the dead letter.
+    /// Patterns for the id of the event or of the dead letter.
     pub ids: Vec<Pattern>,
-    /// The URL of the destination.
+    /// Patterns for the URL of the destination.
     pub destinations: Vec<Pattern>,
-    /// Beginnings of the ids of causes; any of them.
+    /// Prefixes of the ids of causes.
     pub causes: Vec<CausePrefix>,
-    /// A text in what lists show of it, or in its last response.
+    /// A text in the listed fields or in the last response.
     pub search: Option<SearchText>,
-    /// The state; any of them.
+    /// The states of the dead letter.
     pub wanted_states: Vec<WantedState>,
     /// The states of all dead letters of the container.
     pub states: Arc<LetterStates>,
 }
 
 impl Filter {
-    /// Whether this dead letter matches.
+    /// Returns true if the dead letter matches.
     #[must_use]
     pub fn matches(&self, letter: &StoredDeadLetter) -> bool {
         self.matches_with(letter, || cause_id(letter))
     }
 
-    /// Matches as [`Self::matches`] does, with the cause from the caller, who may know it already: to find a cause takes longer
-    /// than all other comparisons.
+    /// Matches as [`Self::matches`] does, with a cause from the caller. Finding the cause takes
+    /// longer than all other comparisons, and the caller may have it already.
     pub(crate) fn matches_with(
         &self,
         letter: &StoredDeadLetter,
@@ -79,7 +80,7 @@ impl Filter {
         let is_like = |pattern: &Pattern, text: &Option<String>| {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
-        // Its sink has failed as well, if there is one.
+        // The last attempt may be the one at the dead-letter sink, so both failures match.
         let failure = letter.failure();
         let outcomes =
             [(letter.outcome.as_deref(), letter.status), (failure.outcome, failure.status)];
@@ -105,32 +106,33 @@ impl Filter {
             && (self.causes.is_empty() || self.matches_cause(cause()))
     }
 
-    /// Looks up the state of this dead letter, and compares it with those that are wanted.
+    /// Returns true if the state of this dead letter is wanted.
     #[must_use]
     pub fn has_wanted_state(&self, letter: Uuid) -> bool {
         any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
     }
 
-    /// True if dead letters in this state match.
+    /// Returns true if this state is wanted.
     #[must_use]
     pub fn wants(&self, state: LetterState) -> bool {
         any(&self.wanted_states, |wanted| wanted.is_of(state))
     }
 
-    /// True if dead letters of every state match. It does not matter then what the ledgers say.
+    /// Returns true if every state is wanted. The ledgers need not be read then.
     #[must_use]
     pub fn is_of_any_state(&self) -> bool {
         let states = LetterState::ALL;
         states.iter().all(|state| any(&self.wanted_states, |wanted| wanted.is_of(*state)))
     }
 
-    /// Makes it match dead letters in every state.
+    /// Removes the condition on the state.
     #[must_use]
     pub fn of_any_state(self) -> Self {
         Self { wanted_states: Vec::new(), ..self }
     }
 
-    /// Looks up the state by the key, which has the id.
+    /// Returns true if the state of the dead letter with this key is wanted. The key contains the
+    /// id.
     pub(crate) fn has_wanted_key(&self, key: &str) -> bool {
         self.has_wanted_state(id_of_key(key))
     }
@@ -141,28 +143,28 @@ impl Filter {
 
     fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
         let Some(at_ms) = decided_ms(letter) else {
-            // Without any time it cannot be said to lie in a range.
+            // A dead letter without any time is in no range.
             return self.since_ms.is_none() && self.until_ms.is_none();
         };
         self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)
             && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
     }
 
-    /// Whether a folder of this time range may hold a matching dead letter.
+    /// Returns true if a folder with this time range may hold a matching dead letter.
     pub(crate) fn may_match_within(&self, range: &Range<u64>) -> bool {
         self.since_ms.is_none_or(|since_ms| range.end > since_ms)
             && self.until_ms.is_none_or(|until_ms| range.start < until_ms)
     }
 
-    /// The one name that folders of this depth may have, as a segment of a key: namespace, topic,
-    /// subscription.
+    /// The only name that a folder of this depth (namespace, topic, subscription) may have, as a
+    /// segment of a key; `None` if every name matches.
     pub(crate) fn segment_at(&self, depth: usize) -> Option<String> {
         let named = [&self.namespace, &self.topic, &self.subscription];
         named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
     }
 
-    /// The beginning of the keys of all that matches, after that of the container. `None` if only the blobs tell,
-    /// or the beginning matches more.
+    /// The common prefix of all matching keys, after that of the container. `None` if the filter
+    /// needs the content of blobs, or if keys with the prefix may not match.
     pub(crate) fn key_prefix(&self) -> Option<String> {
         let names: Vec<String> =
             (0..NAME_FOLDERS).map_while(|depth| self.segment_at(depth)).collect();
@@ -171,10 +173,10 @@ impl Filter {
         is_exact.then(|| names.iter().map(|name| format!("{name}/")).collect())
     }
 
-    /// Whether blobs have to be read to know which dead letters match.
+    /// Returns true if the filter needs the content of blobs.
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
-        // A folder is a whole hour.
+        // Time limits need the content, because a folder covers a whole hour.
         let times = self.since_ms.is_some() || self.until_ms.is_some();
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
@@ -183,13 +185,12 @@ impl Filter {
     }
 }
 
-/// Whether one of the wanted values matches, or none is wanted.
+/// Returns true if no value is wanted, or one of them matches.
 fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(matches)
 }
 
-/// The statuses of HTTP.
-/// <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
+/// The valid HTTP statuses. <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
 const STATUSES: Range<u16> = 100..600;
 
 /// An HTTP status, a class or a range of them.
@@ -247,9 +248,9 @@ impl Pattern {
     }
 }
 
-/// A text to search for: anywhere in the ids of a dead letter and its event, in the names of
-/// subscription, type, source, destination and reason, in the detail, and in the last response. ASCII
-/// letters match in either case. The event's data is not searched, because lists do not hold it.
+/// A text to search for. The search covers ids (of the dead letter and of the event), subscription,
+/// type, source, destination, reason, detail and the last response. ASCII letters match in any
+/// case. The search omits the event's data, because summaries do not contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchText(String);
 
@@ -288,17 +289,17 @@ fn searched(response: &str) -> &str {
     end.and_then(|end| response.get(..end)).unwrap_or(response)
 }
 
-/// The limit of a time range: RFC 3339, a date, or how long ago.
+/// The limit of a time range: RFC 3339, a date, or a duration before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeBound {
     /// This time, in milliseconds since 1970.
     At(u64),
-    /// So many milliseconds ago.
+    /// A duration before now, in milliseconds.
     Ago(u64),
 }
 
 impl TimeBound {
-    /// The time in milliseconds, given the present.
+    /// Converts the limit to milliseconds since 1970, given the present.
     #[must_use]
     pub fn ms(self, now_ms: u64) -> u64 {
         match self {
@@ -312,7 +313,7 @@ impl FromStr for TimeBound {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // No time is a duration: it has no units.
+        // Parse durations first: no time is a valid duration, because a time has no units.
         if let Ok(ms) = brief::parse_ms(text) {
             return Ok(Self::Ago(ms));
         }
@@ -320,8 +321,8 @@ impl FromStr for TimeBound {
         let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().and_then(|at| ms(at.timestamp()));
         let at = match text.parse::<jiff::Timestamp>() {
             Ok(at) => ms(at),
-            // A time of day without an offset could be in any time zone, so it is refused; a date
-            // alone is a day in UTC, as the folders are.
+            // Refuse a time of day without an offset, because it could be in any time zone. A date
+            // alone is a day in UTC, as in the names of folders.
             Err(_) if text.len() == "2026-11-20".len() => {
                 text.parse::<Date>().ok().and_then(|day| utc(day.at(0, 0, 0, 0)))
             }
@@ -331,7 +332,7 @@ impl FromStr for TimeBound {
     }
 }
 
-/// The error for a text that is not a time; names the missing part if there is one.
+/// The error for an invalid time; names the missing part if there is one.
 fn not_a_time(text: &str) -> String {
     if text.contains(':') && text.parse::<DateTime>().is_ok() {
         return format!(

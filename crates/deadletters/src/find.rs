@@ -1,7 +1,7 @@
-//! Single dead letters: found by id, by the beginning of an id, by key, or by the event's id.
+//! Finds single dead letters by id, by a prefix of an id, by key, or by the event's id.
 //!
-//! Separate because the keys answer most of these look-ups without a blob being read; only ids of
-//! events cost reading everything.
+//! Separate because the keys answer most of these look-ups without reading a blob. Only event ids
+//! require reading every blob.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,29 +15,29 @@ use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity, sort_newest_firs
 use crate::filter::Filter;
 use crate::walk::ReadAhead;
 
-/// A shorter beginning of an id is not looked up: it would match by accident.
+/// Shorter prefixes would match by accident.
 const ID_PREFIX_MIN: usize = 8;
 
-/// No key names an event, so blobs of its topic are read for others of the same one: the newest, and so many.
+/// The most blobs of a topic that are read to find other dead letters of one event. Keys do not
+/// contain event ids, so the newest blobs are read.
 pub const SAME_EVENT_READS_MAX: usize = 1_000;
 
-/// Dead letters that were found, each once.
 type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
 
 /// The other dead letters of an event.
 #[derive(Debug, Default)]
 pub struct SameEvent {
-    /// Those that were found, newest first.
+    /// The dead letters found, newest first.
     pub letters: Vec<StoredDeadLetter>,
-    /// Whether all dead letters of the topic were read.
+    /// True if all dead letters of the topic were read.
     pub is_whole: bool,
 }
 
 impl DeadLetters {
-    /// The dead letters of these ids, beginnings of ids, keys, or event ids; each once.
+    /// Returns the dead letters with these ids, prefixes of ids, keys or event ids; each once.
     ///
     /// # Errors
-    /// When the container cannot be read, or there is no blob of a given key.
+    /// When the container cannot be read, or has no blob with a given key.
     pub async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let mut found = Found::new();
         let mut missing: HashSet<&str> = HashSet::new();
@@ -62,7 +62,7 @@ impl DeadLetters {
         Ok(found)
     }
 
-    /// The other dead letters of the same event: of its topic and with its id and source, newest first.
+    /// Returns the other dead letters with the same topic, event id and source, newest first.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -87,7 +87,7 @@ impl DeadLetters {
         Ok(SameEvent { letters, is_whole })
     }
 
-    /// Looks for ids, at keys alone.
+    /// Finds ids by keys alone.
     async fn find_by_id(
         &self,
         missing: &mut HashSet<&str>,
@@ -110,7 +110,7 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Looks into every blob, for ids of events.
+    /// Finds event ids by reading every blob.
     async fn find_by_event(
         &self,
         missing: &HashSet<&str>,
@@ -127,8 +127,8 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// The key, if this is one: `s3://bucket/key`, the path of a file in the container, or the key
-    /// itself.
+    /// The key, if the text is one: `s3://bucket/key`, the path of a file in the container, or the
+    /// key itself.
     fn as_key(&self, wanted: &str) -> Option<String> {
         let container = &self.container;
         let bucket = container
@@ -138,14 +138,14 @@ impl DeadLetters {
             .trim_end_matches('/');
         let key = wanted.strip_prefix(bucket).map_or(wanted, |key| key.trim_start_matches('/'));
         let key = key.strip_prefix("./").unwrap_or(key);
-        // Ids of events may contain slashes too; the extension makes the difference.
+        // Event ids may contain slashes too, so the extension is required.
         (key.contains('/') && key.ends_with(".json")).then(|| key.to_owned())
     }
 }
 
-/// Whether this is the id, or a beginning of it that is long enough.
+/// Returns true if `wanted` is the id, or a sufficiently long prefix of it.
 #[must_use]
 pub fn matches_id(wanted: &str, id: &str) -> bool {
-    // Ids are written in lower case, and pasted in either.
+    // Ids are lower case, but people may paste them in upper case.
     wanted == id || (wanted.len() >= ID_PREFIX_MIN && id.starts_with(&wanted.to_ascii_lowercase()))
 }

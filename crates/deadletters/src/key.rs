@@ -1,7 +1,7 @@
-//! What a key says without its blob being read: the subscription, and the hour. Pure.
+//! Parses keys of dead letters: the subscription and the hour, without reading the blob. Pure.
 //!
-//! `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`. Month, day and hour have no
-//! leading zeros, so folders are compared by their time and never by their bytes.
+//! A key is `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`. Month, day and
+//! hour have no leading zeros. Therefore folders are compared by time, never by bytes.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use jiff::{Span, Timestamp, ToSpan as _};
 
 /// The folders above the years: namespace, topic, subscription.
 pub(crate) const NAME_FOLDERS: usize = 3;
-/// The folders above the blobs.
+/// The number of folders above a blob.
 pub(crate) const KEY_FOLDERS: usize = NAME_FOLDERS + 4;
 /// The folder of the replay ledgers, beside the namespaces.
 pub(crate) const LEDGER_FOLDER: &str = REPLAYS_FOLDER;
-/// The folder of what was dismissed, beside the namespaces.
+/// The folder of the dismissals, beside the namespaces.
 pub(crate) const DISMISSED_FOLDER: &str = "_dismissed";
-/// What is no namespace.
+/// Folders beside the namespaces that are not namespaces.
 pub(crate) const RESERVED_FOLDERS: [&str; 2] = [LEDGER_FOLDER, DISMISSED_FOLDER];
 
-/// The time range of a year, month, day or hour folder, in milliseconds; `None` when it is no such
+/// The time range of a year, month, day or hour folder, in milliseconds; `None` for any other
 /// folder.
 ///
-/// `segments` are the one to four last parts of its path: year, month, day, hour.
+/// `segments` are the last one to four parts of its path: year, month, day, hour.
 pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
     let number = |at: usize, default: i16| {
         segments.get(at).map_or(Some(default), |text| text.parse::<i16>().ok())
@@ -48,7 +48,7 @@ pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
     Some(ms(begin)..begin.checked_add(length).map_or(u64::MAX, ms))
 }
 
-/// The time range of the hour folder of a key; `None` when it is not the key of a dead letter.
+/// The time range of the hour folder of a key; `None` if the key is not that of a dead letter.
 pub(crate) fn hour_of_key(key: &str, root: &str) -> Option<Range<u64>> {
     let segments: Vec<&str> = key.strip_prefix(root)?.split('/').collect();
     (segments.len() == KEY_FOLDERS + 1

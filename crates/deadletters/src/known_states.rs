@@ -1,4 +1,4 @@
-//! Reads the states of all dead letters: the ledgers of replays, and the dismissals.
+//! Reads the states of all dead letters from replay ledgers and dismissals.
 //!
 //! Separate from [`crate::state`], which is pure.
 
@@ -12,7 +12,7 @@ use crate::filter::Filter;
 use crate::state::LetterStates;
 
 impl DeadLetters {
-    /// The states of all dead letters.
+    /// Returns the states of all dead letters.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -22,7 +22,7 @@ impl DeadLetters {
         Ok(LetterStates::new(replayed, dismissals, Machine.now_ms()))
     }
 
-    /// Tells the filter the states of all dead letters.
+    /// Adds the states of all dead letters to a filter.
     ///
     /// # Errors
     /// When the container cannot be read.

@@ -1,4 +1,8 @@
-//! Dead letters that were left behind: a person had stopped their deliveries, and they are still open.
+//! Counts open dead letters whose deliveries a person stopped: the subscription was paused, or the
+//! destination disabled.
+//!
+//! Separate from the statistics because the number of reads is limited: `lastmile doctor` needs an
+//! answer within seconds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,17 +18,18 @@ use crate::state::{LetterState, WantedState};
 /// The most blobs that are read. Reading these takes seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
-/// Dead letters that were set aside and not replayed since.
+/// Open dead letters whose deliveries a person stopped.
 #[derive(Debug, Default)]
 pub struct LeftBehind {
-    /// The number of them, by subscription and reason.
+    /// The number of dead letters, by subscription and reason.
     pub counts: BTreeMap<(SubscriptionName, Reason), u64>,
-    /// True if all blobs were read, not only about the newest.
+    /// True if all blobs were read; false if the limit ended the count.
     pub is_all: bool,
 }
 
 impl DeadLetters {
-    /// Counts what was left behind and is still open. Reads about the newest [`LEFT_BEHIND_READS_MAX`] blobs.
+    /// Counts open dead letters of paused or disabled subscriptions and destinations. Reads at most
+    /// [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
     ///
     /// # Errors
     /// When the container cannot be read.

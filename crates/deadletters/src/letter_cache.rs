@@ -1,12 +1,12 @@
-//! Dead letters kept in memory, for repeated look-ups.
+//! Keeps dead letters in memory, for repeated look-ups.
 //!
-//! A verb reads what it needs and ends; a page is loaded again and again, and must not read twenty
-//! thousand blobs each time. A blob never changes once it is written, so no blob is read twice:
-//! a refresh costs the listing, the ledgers and the new blobs.
+//! A command reads once and ends, but a page of the console is reloaded often, and must not read
+//! twenty thousand blobs each time. Blobs never change, so no blob is read twice: a refresh only
+//! costs the listing, the ledgers and the new blobs.
 //!
-//! Promises: matches exactly what the verbs match; holds at most [`LETTERS_MAX`] dead letters,
-//! without their events, and says when there are more; holds at most [`KEYS_MAX`] keys of blobs
-//! without a match. Does not hold what only the page of a single dead letter needs.
+//! Promises: matches exactly as the commands do. Holds at most [`LETTERS_MAX`] dead letters,
+//! without their events, and reports if there are more. Holds at most [`KEYS_MAX`] keys of blobs
+//! without a match. Omits details that only the page of a single dead letter needs.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -23,25 +23,26 @@ use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::state::LetterStates;
 
-/// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.
+/// The most dead letters in a cache: about 4.4 KB each, measured with 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;
-/// The most blobs without a match whose keys are kept; others are read again.
+/// The most keys of blobs without a match; further blobs are read again.
 const KEYS_MAX: usize = 200_000;
 
-/// Dead letters as they were at one time.
+/// The dead letters of a container at one time.
 #[derive(Default)]
 pub struct LetterCache {
-    /// Summaries, newest first, each once, in whatever state.
+    /// Summaries in any state, newest first, each once.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// The states of all dead letters of the container, read at the same time.
     pub states: Arc<LetterStates>,
-    /// Whether there are more dead letters than a cache holds; roughly the oldest are missing.
+    /// True if the container has more dead letters than a cache holds; roughly the oldest are
+    /// missing.
     pub is_truncated: bool,
-    /// When reading them was finished.
+    /// The time when reading finished.
     pub read_ms: u64,
-    /// The matching dead letter of each blob, by its key; `None` where none matches.
+    /// The matching dead letter of each blob, by key; `None` if the blob has no match.
     blobs: HashMap<String, Option<CachedLetter>>,
-    /// The since and until of the filter.
+    /// The time range of the filter: since, until.
     range_ms: (Option<u64>, Option<u64>),
 }
 
@@ -59,7 +60,7 @@ impl CachedLetter {
 }
 
 impl LetterCache {
-    /// Selects what matches the filter, newest first.
+    /// Returns the dead letters that match the filter, newest first.
     #[must_use]
     pub fn matching(&self, filter: &Filter) -> Vec<&StoredDeadLetter> {
         let filter = Filter { states: Arc::clone(&self.states), ..filter.clone() };
@@ -70,7 +71,7 @@ impl LetterCache {
         self.letters.iter().map(Arc::as_ref).filter(matches).collect()
     }
 
-    /// Groups some of its dead letters by cause.
+    /// Groups dead letters of the cache by cause.
     #[must_use]
     pub fn by_cause(&self, letters: &[&StoredDeadLetter]) -> Causes {
         let mut causes = Causes::default();
@@ -83,16 +84,16 @@ impl LetterCache {
         causes
     }
 
-    /// The cause of one of its dead letters.
+    /// The cached cause of a dead letter.
     fn cause(&self, letter: &StoredDeadLetter) -> Option<&KnownCause> {
         self.blobs.get(&letter.key)?.as_ref().map(|cached| cached.cause.as_ref())
     }
 }
 
 impl DeadLetters {
-    /// The dead letters that match in whatever state. Blobs that `before` holds are not read again; it has to come from
-    /// the same filter, whose time range alone may have moved with the clock. If the new range may
-    /// match more than the old one, everything is read again.
+    /// Reads the dead letters that match in any state. Blobs in `before` are not read again.
+    /// `before` must have the same filter, except that its time range may be older. If the new
+    /// range may match more than the old one, everything is read again.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -104,7 +105,7 @@ impl DeadLetters {
         let filter = &filter.clone().of_any_state();
         let range_ms = (filter.since_ms, filter.until_ms);
         let before = before
-            // `None`, no limit, is less than any time, so the first range is the wider one.
+            // `None` (no limit) sorts before every time, so the first range is the wider one.
             .filter(|before| before.range_ms.0 <= range_ms.0 && before.range_ms.1 == range_ms.1);
         let blobs = self.blobs(filter).map_ok(|blob| async move {
             let known = before.and_then(|before| before.blobs.get(&blob.key));
@@ -125,7 +126,7 @@ impl DeadLetters {
                 is_truncated = true;
                 break;
             }
-            // Again, because known blobs were filtered by a range that may have begun earlier.
+            // Filter again, because the range of `before` may have begun earlier.
             let letter = found.as_ref().map(|cached| &cached.letter);
             let is_new = |letter: &&Arc<StoredDeadLetter>| {
                 filter.matches(letter) && seen.insert(identity(letter))

@@ -1,22 +1,23 @@
-//! Dead letters in a container: found, filtered, grouped and replayed. There is no database: the
+//! Finds, filters, groups and replays the dead letters in a container. There is no database: the
 //! keys are the index.
 //!
-//! The verbs of `lastmile deadletters` and its page share this crate:
+//! The `lastmile deadletters` commands and the console share this crate:
 //!
-//! - [`container`] reads and writes blobs and counts the requests, and `walk` finds the newest hours without listing everything;
+//! - [`container`] reads and writes blobs and counts the requests, and `walk` finds the newest
+//!   hours without listing everything;
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
 //! - [`replay`] sends them again and keeps its [`ledger`] beside them;
-//! - [`dismissed`] stores dismissals, and [`state`] tells the state of each dead letter;
-//! - [`letter_cache`] keeps in memory what was read, and `disk_cache` on disk;
-//! - `elsewhere` finds alternatives for a search that found nothing.
+//! - [`dismissed`] stores dismissals, and [`state`] derives the state of each dead letter;
+//! - [`letter_cache`] caches dead letters in memory, and `disk_cache` on disk;
+//! - `elsewhere` finds alternatives for a search without a result.
 //!
 //! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
 //!
-//! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
-//! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
-//! the local AWS or on the functions.
+//! Promises: a GUID counts once, in however many blobs it is. A blob that is not a dead letter is
+//! reported and never hides others. Stored dead letters are never rewritten. The crate does not
+//! depend on the local AWS or on the functions.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 
 mod cache_line;
 pub mod cause;

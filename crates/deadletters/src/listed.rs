@@ -1,6 +1,6 @@
-//! Lists blobs before the first of them is read, so that the length of a read is known at its beginning.
+//! Lists blobs before reading the first one, so that the number of reads is known at the beginning.
 //!
-//! Promises: at most [`LISTED_FIRST_MAX`] blobs are held; others are listed while these are read.
+//! Promises: at most [`LISTED_FIRST_MAX`] blobs are held; the others are listed during the reads.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,12 @@ use crate::filter::Filter;
 use crate::key::hour_of_key;
 use crate::reads::{Content, ReadProgress};
 
-/// The most blobs that are listed before the first is read: about 300 bytes each.
+/// The most blobs that are listed before the first read: about 300 bytes each.
 const LISTED_FIRST_MAX: usize = 200_000;
 
 impl DeadLetters {
-    /// Every blob that may hold a matching dead letter, listed before the first is returned.
+    /// Streams every blob that may hold a matching dead letter; lists them before the first is
+    /// returned.
     pub(crate) fn listed_blobs<'a>(
         &'a self,
         filter: &'a Filter,
@@ -37,7 +38,7 @@ impl DeadLetters {
         if let Some(cache) = cache.filter(|_| is_all && is_of_everything(filter)) {
             let keys: HashSet<&str> = listed.iter().map(|blob| blob.key.as_str()).collect();
             let root = self.container.root();
-            // Ledgers and dismissals are not listed here.
+            // This listing does not contain ledgers and dismissals, so keep their cached lines.
             cache.forget_missing(|key| keys.contains(key) || hour_of_key(key, &root).is_none());
         }
         let is_read = |blob: &&Entry| cache.is_none_or(|cache| !cache.has(&blob.key, &blob.etag));
@@ -53,11 +54,11 @@ impl DeadLetters {
     }
 }
 
-/// True if a walk with this filter lists every blob of the container.
+/// Returns true if a walk with this filter lists every blob of the container.
 fn is_of_everything(filter: &Filter) -> bool {
     let names = [&filter.namespace, &filter.topic, &filter.subscription];
     let times = [filter.since_ms, filter.until_ms];
     let is_of_all_names = names.into_iter().all(Option::is_none);
-    // With a state, blobs are left out whose names tell another one.
+    // A filter by state skips blobs by their names.
     is_of_all_names && times.into_iter().all(|time| time.is_none()) && filter.is_of_any_state()
 }

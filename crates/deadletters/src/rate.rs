@@ -1,4 +1,7 @@
-//! How fast a job sends.
+//! The rate at which a replay sends, such as `50/s`.
+//!
+//! Separate because the command line, the console and ledgers use the same text format. The rate is
+//! chosen so that no destination exceeds its own limit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +9,7 @@ use std::str::FromStr;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use serde::{Deserialize, Serialize};
 
-/// How many dead letters may be sent in which time.
+/// A number of dead letters per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rate {
@@ -14,8 +17,8 @@ pub struct Rate {
     period_ms: u64,
 }
 
-/// The rate for a destination without a limit of its own. It is beside the current events of the destination, so it
-/// should be easy to bear.
+/// The rate for a destination without a limit of its own. The replay competes with the
+/// destination's current events, so the rate is low.
 const DEFAULT_PER_SECOND: u64 = 50;
 
 impl Default for Rate {
@@ -29,8 +32,8 @@ impl Rate {
         Self { count, period_ms: SECOND_MS }
     }
 
-    /// The rate at which none of these destinations is sent more than its limit a second, if their dead letters are
-    /// spread evenly. Each has its number of dead letters, and its limit or none.
+    /// Returns a rate at which no destination exceeds its limit per second, if its dead letters are
+    /// spread evenly. Each destination has a number of dead letters and an optional limit.
     #[must_use]
     pub fn for_destinations(destinations: impl IntoIterator<Item = (u64, Option<u32>)>) -> Self {
         let destinations: Vec<(u64, Option<u32>)> =
@@ -42,18 +45,18 @@ impl Rate {
         rates.min().map_or_else(Self::default, Self::per_second)
     }
 
-    /// How long so many dead letters take at this rate.
+    /// Returns the duration of sending this many dead letters.
     #[must_use]
     pub fn takes_ms(self, letters: u64) -> u64 {
         self.wait_ms(letters)
     }
 
-    /// How long after the start a dead letter may be sent, given how many are sent before it.
+    /// The earliest time of a dead letter after the start, given the number sent before it.
     pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count
     }
 
-    /// How many may be sent together: those of one second, at most so many.
+    /// The number that may be sent together: those of one second, at most `at_most`.
     pub(crate) fn burst(self, at_most: usize) -> usize {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
         // At least one, for rates below one a second.
@@ -61,7 +64,7 @@ impl Rate {
     }
 }
 
-/// As on the command line and in a ledger.
+/// The format of the command line and of ledgers.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let period = if self.period_ms == MINUTE_MS { "m" } else { "s" };

@@ -1,10 +1,10 @@
 //! Reads single blobs, within limits.
 //!
-//! Separate from [`crate::dead_letters`], which decides which blobs are read: here are the size of a blob, the memory of the
-//! reads under way, and the cache.
+//! Separate from [`crate::dead_letters`], which selects blobs. This module enforces the maximum
+//! size of a blob and of all reads under way, and uses the cache.
 //!
-//! Promises: a blob above [`BLOB_MAX_BYTES`] is never read whole. A blob that cannot be read as a dead letter is counted, and hides
-//! no other. A summary is the same whether it comes from the cache or from its blob.
+//! Promises: a blob above [`BLOB_MAX_BYTES`] is never read in full. An unreadable blob is counted,
+//! and hides no other. A summary is the same whether it comes from the cache or from its blob.
 
 use std::sync::PoisonError;
 
@@ -19,21 +19,21 @@ use crate::reads::{PERMIT_BYTES, READ_PERMITS, ReadProgress, UnreadableBlobs};
 use crate::summary::{SavedLetter, summary};
 
 impl DeadLetters {
-    /// The blobs so far that were not dead letters.
+    /// Returns the blobs so far that were not dead letters.
     #[must_use]
     pub fn unreadable_blobs(&self) -> UnreadableBlobs {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The dead letter of a blob; `None` if it was removed meanwhile or is not a dead letter.
+    /// The dead letter in a blob; `None` if the blob was removed meanwhile or is not a dead letter.
     pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         Ok(self.read_with_permit(blob).await?.0)
     }
 
-    /// Does the same, and returns the permit for the memory of the result.
+    /// Reads as [`Self::read`] does, and returns the permit for the memory of the result.
     ///
-    /// Permits are granted in the order of the calls. So callers that keep results in the order of their calls
-    /// always have the first of them.
+    /// Permits are granted in the order of the calls. Therefore a caller that keeps results in this
+    /// order always has the first of them.
     pub(crate) async fn read_with_permit(
         &self,
         blob: &Entry,
@@ -50,7 +50,7 @@ impl DeadLetters {
         Ok((letter, permit))
     }
 
-    /// The summary of the dead letter of a blob: from the cache, else from the blob.
+    /// The summary of the dead letter in a blob: from the cache, otherwise from the blob.
     pub(crate) async fn summary(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&blob.key, &blob.etag));
         if let Some(letter) = cached.and_then(|saved: SavedLetter| saved.restore(&blob.key)) {
@@ -58,25 +58,25 @@ impl DeadLetters {
         }
         let (letter, _permit) = self.read_with_permit(blob).await?;
         let letter = letter.map(summary);
-        // A blob without a dead letter is read again, so that it is reported again.
+        // Do not cache a blob without a dead letter: it must be reported each time.
         if let (Some(cache), Some(letter)) = (&self.cache, &letter) {
             cache.put(&blob.key, &blob.etag, &SavedLetter::of(letter));
         }
         Ok(letter)
     }
 
-    /// The dead letter of the blob with this key.
+    /// Returns the dead letter in the blob with this key.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When the blob does not exist, or cannot be read.
     pub async fn of_key(&self, key: &str) -> anyhow::Result<StoredDeadLetter> {
         read(key, &self.container.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
     }
 
-    /// The bytes of the blob with this key.
+    /// Returns the bytes of the blob with this key.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When the blob does not exist, or cannot be read.
     pub async fn bytes(&self, key: &str) -> anyhow::Result<Vec<u8>> {
         let bytes = self.container.get(key).await?;
         bytes.with_context(|| format!("{} has no blob {key}", self.container.name))
@@ -90,7 +90,7 @@ impl DeadLetters {
         }
     }
 
-    /// The dead letter; `None`, and one more unreadable blob, if there is a problem.
+    /// The dead letter; an error is counted as an unreadable blob and becomes `None`.
     fn parsed(&self, read: Result<StoredDeadLetter, String>) -> Option<StoredDeadLetter> {
         let count = |problem: String| {
             let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);

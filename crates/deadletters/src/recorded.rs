@@ -1,10 +1,11 @@
-//! The order in time of what ledgers and dismissals record. Pure.
+//! Compares the times of records in ledgers and dismissals. Pure.
 //!
-//! Separate because states, dismissals and replays all ask which record is the newest.
+//! Separate because states, dismissals and replays all select the newest record.
 
 use delivery::time::moment;
 
-/// The time of a record, in milliseconds, from its RFC 3339 text. One without a time is older than all others.
+/// The time of a record, in milliseconds, from its RFC 3339 text. An invalid time sorts before all
+/// others.
 pub(crate) fn recorded_ms(at: &str) -> u64 {
     moment::parse(at).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! The newest replay of each dead letter, as the ledgers say. Pure.
+//! The newest replay of each dead letter according to the ledgers. Pure.
 //!
-//! Separate from [`crate::replay`], which reads the ledgers, because filters ask it.
+//! Separate from [`crate::replay`], which reads the ledgers, because filters use it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use crate::ledger::ReplayRecord;
 /// A ledger that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableLedger {
-    /// The name of its job.
+    /// The name of the job.
     pub job: String,
     /// The key of its folder, without a slash at its end.
     pub folder: String,
-    /// Its file that cannot be read.
+    /// The unreadable file.
     pub(crate) file: String,
-    /// What is wrong with that.
+    /// The problem with the file.
     pub(crate) problem: String,
 }
 
@@ -30,19 +30,19 @@ impl fmt::Display for UnreadableLedger {
 
 impl std::error::Error for UnreadableLedger {}
 
-/// Which dead letters were replayed, as far as the ledgers can be read.
+/// The replays of dead letters, as far as the ledgers are readable.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
-    /// Each with the newest job that did.
+    /// The newest replay of each dead letter.
     pub records: HashMap<Uuid, ReplayRecord>,
-    /// The dead letters in the plans of jobs that are not done, with the name of the job.
+    /// The dead letters in the plans of unfinished jobs, with the name of the job.
     pub planned: HashMap<Uuid, String>,
-    /// Those that may know of more.
+    /// The unreadable ledgers, which may contain more replays.
     pub unreadable: Vec<UnreadableLedger>,
 }
 
 impl Replayed {
-    /// The newest job that replayed a dead letter, if one did.
+    /// Returns the newest replay of a dead letter.
     #[must_use]
     pub fn get(&self, letter: &Uuid) -> Option<&ReplayRecord> {
         self.records.get(letter)

@@ -60,7 +60,7 @@ pub(crate) fn planned(number: u128) -> PlannedReplay {
     PlannedReplay { key: format!("a/b/c/2026/1/2/3/{}.json", Uuid::from_u128(number)) }
 }
 
-/// Its entry in the ledger of the job `j`, of millisecond 7.
+/// The entry of a planned dead letter in the ledger of the job `j`, at millisecond 7.
 pub(crate) fn entry(number: u128, state: ReplayState) -> LedgerEntry {
     let letter = Uuid::from_u128(number);
     LedgerEntry {

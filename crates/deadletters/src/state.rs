@@ -1,7 +1,7 @@
-//! The state of a dead letter: what became of it since it was stored. Pure.
+//! The state of a dead letter. Pure.
 //!
-//! A blob never changes. What people and replays did about its dead letters is beside it, in the ledgers of
-//! the jobs and in the dismissals; the newest of these says the state. Nothing there: the dead letter is open.
+//! Blobs never change. Job ledgers and dismissals record the actions of people and replays. The
+//! newest record decides the state; without a record the dead letter is open.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,24 +21,24 @@ use crate::replayed::{Replayed, UnreadableLedger};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LetterState {
-    /// Something is to be done about it.
+    /// A person has to act.
     Open,
-    /// A replay has sent it, or may have, and its end is not known yet.
+    /// A replay has sent it, or may have, and the delivery has not ended.
     Replaying,
     /// A replay has delivered it.
     Delivered,
-    /// Its replay has become a new dead letter, which counts in its place.
+    /// The replay failed and became a new dead letter, which replaces this one.
     DeadAgain,
-    /// A person has said that nothing is to be done about it.
+    /// A person decided that no action is needed.
     Dismissed,
 }
 
 impl LetterState {
-    /// Every state.
+    /// All states, in the order of lists.
     pub const ALL: [Self; 5] =
         [Self::Open, Self::Replaying, Self::Delivered, Self::DeadAgain, Self::Dismissed];
 
-    /// The word in options and JSON.
+    /// Returns the word for options and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,17 +57,17 @@ impl fmt::Display for LetterState {
     }
 }
 
-/// States that a filter selects.
+/// The states that a filter selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedState {
-    /// Any.
+    /// Any state.
     All,
-    /// No other than this one.
+    /// Only this state.
     Only(LetterState),
 }
 
 impl WantedState {
-    /// True if it selects this state.
+    /// Returns true if the selection includes this state.
     #[must_use]
     pub fn is_of(self, state: LetterState) -> bool {
         match self {
@@ -92,7 +92,7 @@ impl FromStr for WantedState {
     }
 }
 
-/// The states of the dead letters of a container, as far as its ledgers can be read.
+/// The states of the dead letters of a container, as far as its ledgers are readable.
 #[derive(Debug, Clone, Default)]
 pub struct LetterStates {
     replayed: Replayed,
@@ -101,13 +101,13 @@ pub struct LetterStates {
 }
 
 impl LetterStates {
-    /// The states at this time.
+    /// Derives the states at this time.
     #[must_use]
     pub fn new(replayed: Replayed, dismissals: Dismissals, now_ms: u64) -> Self {
         Self { replayed, dismissals, now_ms }
     }
 
-    /// The state of a dead letter.
+    /// Returns the state of a dead letter.
     #[must_use]
     pub fn of(&self, letter: Uuid) -> LetterState {
         let replayed = self.replayed.get(&letter);
@@ -124,7 +124,8 @@ impl LetterStates {
         }
     }
 
-    /// True if another job has sent the dead letter, or a person has dismissed it, after this time.
+    /// Returns true if another job has sent the dead letter, or a person has dismissed it, after
+    /// this time.
     pub(crate) fn is_closed_since(&self, letter: Uuid, job: &str, at: &str) -> bool {
         let is_newer = |other: &str| recorded_ms(other) > recorded_ms(at);
         let by_job = self.replay_of(letter).is_some_and(|record| {
@@ -134,31 +135,32 @@ impl LetterStates {
         by_job || self.dismissal_of(letter).is_some_and(|dismissal| is_newer(&dismissal.at))
     }
 
-    /// The job that is not done and has the dead letter in its plan.
+    /// Returns the unfinished job whose plan contains the dead letter.
     #[must_use]
     pub fn planned_by(&self, letter: Uuid) -> Option<&str> {
         self.replayed.planned.get(&letter).map(String::as_str)
     }
 
-    /// The newest replay of a dead letter, if there is one.
+    /// Returns the newest replay of a dead letter.
     #[must_use]
     pub fn replay_of(&self, letter: Uuid) -> Option<&ReplayRecord> {
         self.replayed.get(&letter)
     }
 
-    /// The dismissal of a dead letter, unless it was taken back.
+    /// Returns the dismissal of a dead letter, unless it was withdrawn.
     #[must_use]
     pub fn dismissal_of(&self, letter: Uuid) -> Option<&Dismissal> {
         self.dismissals.of(letter).filter(|dismissal| !dismissal.is_taken_back)
     }
 
-    /// The time of the newest dismissal of dead letters of this cause.
+    /// Returns the time of the newest dismissal of a dead letter with this cause.
     #[must_use]
     pub fn cause_dismissed_ms(&self, cause: CauseId) -> Option<u64> {
         self.dismissals.cause_ms(cause)
     }
 
-    /// Sorts causes. One with a letter that is newer than its dismissal is reopened. Trends compare the time before this end.
+    /// Sorts causes. A cause with a letter newer than its dismissal is reopened. Trends compare the
+    /// windows before `end_ms`.
     #[must_use]
     pub fn sorted(&self, causes: Causes, end_ms: u64) -> Vec<Cause> {
         let mut causes = causes.sorted(end_ms);
@@ -169,19 +171,19 @@ impl LetterStates {
         causes
     }
 
-    /// The keys of records in which people may have dismissed more dead letters.
+    /// Returns the keys of unreadable dismissals, which may name further dead letters.
     #[must_use]
     pub fn unreadable_dismissals(&self) -> &[String] {
         &self.dismissals.unreadable
     }
 
-    /// The ledgers that may say of more dead letters that they are not open.
+    /// Returns the unreadable ledgers. Their dead letters may count as open although they are not.
     #[must_use]
     pub fn unreadable(&self) -> &[UnreadableLedger] {
         &self.replayed.unreadable
     }
 
-    /// Counts the dead letters of the container by state, without those that are open or unknown.
+    /// Counts the dead letters with a recorded state other than open.
     #[must_use]
     pub fn known_counts(&self) -> Vec<(LetterState, u64)> {
         let known: HashSet<Uuid> =
@@ -206,7 +208,7 @@ fn of_replay(record: &ReplayRecord, now_ms: u64) -> LetterState {
     match (record.entry.end.as_ref().map(|end| end.state), record.ending) {
         (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
         (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
-        // No new dead letter holds the event: this one is still the one to look at.
+        // A dropped event is in no new dead letter, so this one stays open.
         (Some(ReplayOutcome::Dropped), _) => LetterState::Open,
         (None, Ending::Accepted) if !record.is_uncertain() => LetterState::Delivered,
         (None, _) if record.entry.is_overdue(now_ms) => LetterState::Open,

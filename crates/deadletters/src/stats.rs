@@ -1,4 +1,4 @@
-//! How many dead letters there are of what. Pure.
+//! Counts dead letters by reason, subscription, destination and hour. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::facts::decided_ms;
 /// Counts of dead letters.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// All of them.
+    /// The total.
     pub count: u64,
     /// By reason.
     pub reasons: BTreeMap<String, u64>,
     /// By subscription, `namespace/topic/name`.
     pub subscriptions: BTreeMap<String, u64>,
-    /// By the URL of the destination; those without one are under the empty text.
+    /// By the URL of the destination; those without a destination are under the empty text.
     pub destinations: BTreeMap<String, u64>,
-    /// By the beginning of the hour in which they were decided, in milliseconds.
+    /// By the beginning of the hour of the decision, in milliseconds.
     pub hours: BTreeMap<u64, u64>,
 }
 
@@ -35,7 +35,7 @@ impl Stats {
     }
 }
 
-/// Counts with their names, the greatest first.
+/// Returns counts with their names, the greatest first.
 #[must_use]
 pub fn greatest_first(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     let mut sorted: Vec<(&str, u64)> =

@@ -1,10 +1,12 @@
-//! Summaries: the parts of dead letters that lists and sums need, and their form in the cache. Pure.
+//! Summaries: the parts of dead letters that lists and counts need, and their format in the cache.
+//! Pure.
 //!
-//! Separate from [`crate::disk_cache`], which stores them, and from [`crate::letter_cache`], which keeps summaries in
-//! memory.
+//! Separate from [`crate::disk_cache`], which stores them, and from [`crate::letter_cache`], which
+//! keeps them in memory.
 //!
-//! Promises: filters, causes, sums and the plan of a replay give the same for a summary as for its dead letter. A summary has
-//! no part of the event but its id, type and source. The form in the cache is read back as the same summary.
+//! Promises: filters, causes, counts and replay plans give the same result for a summary as for its
+//! dead letter. Of the event, a summary has only id, type and source. Reading the cached format
+//! gives the same summary.
 
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink, id_of_key};
 use delivery::delivery::FailingDestination;
@@ -16,10 +18,10 @@ use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// The part of a response that is kept. In base64, a cause reads twice as many characters.
+/// The length of a response that is kept. Base64 takes at most twice as many characters.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
-/// Leaves out of a dead letter all that lists and sums do not need.
+/// Removes everything from a dead letter that lists and counts do not need.
 pub(crate) fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
     let last = |history: Vec<StoredAttempt>| history.into_iter().next_back().into_iter().collect();
     let sink = letter.sink.map(|sink| StoredSink {
@@ -52,10 +54,10 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// A summary in the cache, beside its key.
+/// The cached format of a summary, stored under its key.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedLetter {
-    /// Namespace, topic and name: each may have a slash.
+    /// Namespace, topic and name. An array, because each may contain a slash.
     subscription: [String; 3],
     reason: String,
     outcome: Option<String>,
@@ -100,7 +102,7 @@ struct SavedSink {
 }
 
 impl SavedLetter {
-    /// This summary as the cache keeps it.
+    /// Converts a summary to the cached format.
     pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
         let SubscriptionName { topic: TopicName { namespace, topic }, name } =
             letter.subscription.clone();
@@ -129,7 +131,7 @@ impl SavedLetter {
         }
     }
 
-    /// The summary of the blob with this key; `None` if a word of it is unknown.
+    /// Converts a cached summary back; `None` if an enum value is unknown.
     pub(crate) fn restore(self, key: &str) -> Option<StoredDeadLetter> {
         let [namespace, topic, name] = self.subscription;
         let replay = self.replay.map(|(job, letter)| Replay::new(&job, letter));

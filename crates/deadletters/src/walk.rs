@@ -1,13 +1,13 @@
 //! Walks the hours of a container from the newest to the oldest, without listing everything.
 //!
-//! A listing runs forwards only, in the order of bytes. But the folders are a calendar: one listing
-//! each of a year, a month and a day says what is in it, and the newest is opened first. Folders of
-//! older time stay pending, and most are never opened. A subscription that fits into one page costs
-//! one request. If everything is wanted, of any time, a subscription is listed page by page instead: a page has more blobs
-//! than most hours.
+//! A listing runs only forwards, in byte order. But the folders form a calendar: one listing each
+//! of a year, a month and a day shows its content, and the newest folder is opened first. Older
+//! folders stay pending, and most are never opened. A subscription that fits into one page costs
+//! one request. If a caller wants everything, without a time range, a subscription is listed page
+//! by page instead, because a page holds more blobs than most hours.
 //!
-//! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At most [`EXTRA_PAGES_MAX`] pages
-//! of blobs are held beside the first one of each subscription.
+//! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At
+//! most [`EXTRA_PAGES_MAX`] pages of blobs are held beside the first one of each subscription.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,19 +22,19 @@ use crate::container::DeadLetterContainer;
 use crate::filter::Filter;
 use crate::key::{KEY_FOLDERS, NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key, time_range};
 
-/// Listings under way at a time.
 const LISTINGS_AT_ONCE: usize = 16;
-/// The pages that a walk lists instead of hours: 200,000 blobs, of about 300 bytes each.
+/// The most pages that a walk lists instead of hours: 200,000 blobs of about 300 bytes each.
 const EXTRA_PAGES_MAX: usize = 200;
 
-/// How many folders the walk opens at a time.
+/// Decides how many folders the walk opens at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAhead {
-    /// Opens only what may hold the newest: few requests.
+    /// Opens only folders that may hold the newest blobs, to save requests.
     NewestOnly,
     /// Opens many at once, for callers who stop early; hours come roughly in order.
     ManyHours,
-    /// Opens many at once and lists by pages, for callers who want everything; hours come roughly in order.
+    /// Opens many at once and lists by pages, for callers who want everything; hours come roughly
+    /// in order.
     Everything,
 }
 
@@ -44,27 +44,27 @@ pub(crate) struct Walk {
     filter: Filter,
     read_ahead: ReadAhead,
     pending: BinaryHeap<PendingFolder>,
-    /// The rest of [`EXTRA_PAGES_MAX`].
+    /// The remainder of [`EXTRA_PAGES_MAX`].
     pages_left: AtomicUsize,
 }
 
 /// A folder that has not been opened.
 #[derive(Debug, PartialEq, Eq)]
 struct PendingFolder {
-    /// The time range of the dead letters in it.
+    /// The time range of its dead letters.
     range: Range<u64>,
-    /// How many folders there are from the root to it: [`KEY_FOLDERS`] is an hour.
+    /// The number of folders from the root to this one: [`KEY_FOLDERS`] is an hour.
     depth: usize,
     prefix: String,
-    /// The blobs of an hour, if they are known already.
+    /// The blobs of an hour, if they are already listed.
     blobs: Option<Vec<Entry>>,
-    /// The first pages of its subscription, if there are more.
+    /// The first pages of its subscription, if that has more pages.
     first_pages: Option<Arc<[Entry]>>,
 }
 
 impl Ord for PendingFolder {
-    /// The greatest may hold the newest dead letters. Of the same time, folders further up come
-    /// first: their hours are not known before they are opened.
+    /// The greatest folder may hold the newest dead letters. At equal times, folders nearer to the
+    /// root come first, because their hours are only known after opening them.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_time = self.range.end.cmp(&other.range.end);
         by_time.then(other.depth.cmp(&self.depth)).then_with(|| other.prefix.cmp(&self.prefix))
@@ -78,7 +78,7 @@ impl PartialOrd for PendingFolder {
 }
 
 impl Walk {
-    /// A walk over what may match the filter.
+    /// Starts a walk over folders that may match the filter.
     pub(crate) fn new(
         container: &DeadLetterContainer,
         filter: &Filter,
@@ -125,7 +125,7 @@ impl Walk {
         }
     }
 
-    /// Takes the folders that are opened next.
+    /// Removes the folders to open next from the queue.
     fn next_folders(&mut self) -> Vec<PendingFolder> {
         let Some(first) = self.pending.pop() else { return Vec::new() };
         let (end, is_hour) = (first.range.end, first.depth == KEY_FOLDERS);
@@ -155,14 +155,14 @@ impl Walk {
         Ok(blobs.into_iter().map(|blob| (hour.range.end, blob)).collect())
     }
 
-    /// The blobs of an hour, some of which the first pages of the subscription may have listed
-    /// already.
+    /// Lists the blobs of an hour, except those that the first pages of the subscription already
+    /// contain.
     async fn list_rest(&self, prefix: &str, first_pages: &[Entry]) -> anyhow::Result<Vec<Entry>> {
         let mut blobs: Vec<Entry> =
             first_pages.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
         let listed_up_to = first_pages.last().map_or("", |blob| blob.key.as_str());
         let is_inside = listed_up_to.starts_with(prefix);
-        // Pages that end after this hour have listed all of it.
+        // Pages that end after this hour contain all of it.
         if is_inside || listed_up_to < prefix {
             let start_after = is_inside.then(|| listed_up_to.to_owned());
             let request =
@@ -172,9 +172,9 @@ impl Walk {
         Ok(blobs)
     }
 
-    /// The folders in a folder that may hold a match.
+    /// The subfolders that may hold a match.
     async fn open(&self, folder: PendingFolder) -> anyhow::Result<Vec<PendingFolder>> {
-        // The name is known: this level need not be listed.
+        // The filter fixes this name, so the level need not be listed.
         if let Some(name) = self.filter.segment_at(folder.depth) {
             let prefix = format!("{}{name}/", folder.prefix);
             return Ok(vec![PendingFolder { depth: folder.depth + 1, prefix, ..folder }]);
@@ -192,7 +192,8 @@ impl Walk {
         Ok(page.folders.into_iter().filter_map(|prefix| self.child(&folder, prefix)).collect())
     }
 
-    /// The hours of a subscription whose blobs fit into the pages that may be listed; else these pages.
+    /// The hours of a subscription, if its blobs fit into the pages that may be listed; otherwise
+    /// these pages.
     async fn try_pages(
         &self,
         subscription: &PendingFolder,
@@ -207,14 +208,15 @@ impl Walk {
             if request.page_token.is_none() {
                 return Ok(Ok(self.hours(subscription, listed)));
             }
-            // The pages are kept, so that their hours do not list again what they hold.
+            // Keep the pages, so that the hours do not list the same blobs again.
             if !self.may_list_page() {
                 return Ok(Err(listed.into()));
             }
         }
     }
 
-    /// True if one more page of a subscription may be listed. With a time range, or a limit, most of its blobs are not wanted.
+    /// Returns true if another page of a subscription may be listed. With a time range or a limit,
+    /// most of its blobs are not needed.
     fn may_list_page(&self) -> bool {
         let of_any_time = self.filter.since_ms.is_none() && self.filter.until_ms.is_none();
         let (relaxed, take_one) = (atomic::Ordering::Relaxed, |left: usize| left.checked_sub(1));
@@ -223,7 +225,7 @@ impl Walk {
             && self.pages_left.fetch_update(relaxed, relaxed, take_one).is_ok()
     }
 
-    /// The hours of blobs of a subscription that may hold a match.
+    /// Groups the listed blobs of a subscription by hour, without hours that cannot match.
     fn hours(&self, subscription: &PendingFolder, listed: Vec<Entry>) -> Vec<PendingFolder> {
         let root = self.container.root();
         let mut hours: BTreeMap<u64, PendingFolder> = BTreeMap::new();
@@ -254,7 +256,7 @@ impl Walk {
             return None;
         }
         let range = if depth <= NAME_FOLDERS {
-            // Names say nothing about time; only the calendar below them does.
+            // Names contain no time; the calendar begins below them.
             parent.range.clone()
         } else {
             time_range(segments.get(NAME_FOLDERS..)?)?

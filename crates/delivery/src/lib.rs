@@ -1,35 +1,36 @@
 //! Every rule of delivery, and nothing else.
 //!
-//! An event arrives, an attempt is made or deferred, its result is judged, and the delivery ends,
-//! waits or becomes a dead letter. All of that is decided here, over plain values: no I/O, no
-//! clock, no randomness, no runtime, no AWS. The current time (`now_ms`, milliseconds since
-//! 1970-01-01 UTC), jitter and a destination's answer are arguments. So the same functions run in
-//! production, in the simulation and in explanations.
+//! An event arrives, an attempt is made or deferred, and its result is judged. Then the delivery
+//! ends, waits or becomes a dead letter. All of this is decided here on plain values: without I/O,
+//! clock, randomness, runtime and AWS. The current time (`now_ms`, milliseconds since 1970-01-01
+//! UTC), jitter and the response of a destination are arguments. Production, the simulation and
+//! explanations therefore run the same functions.
 //!
-//! The modules, from the lowest up; each imports only those before it:
+//! The modules are layers, listed from the lowest up. Each imports only those before it:
 //!
-//! - [`time`]: durations and timestamps. [`waits`]: how long everything waits. [`address`]: which addresses requests may go to; no other
-//!   module uses it.
-//! - [`event`]: what was published. [`document`]: trees of values with positions, and how fields are declared.
+//! - [`time`]: durations and timestamps. [`waits`]: the length of every wait. [`address`]: the
+//!   addresses that requests may go to; no other module uses it.
+//! - [`event`]: published events. [`document`]: trees of values with positions, and the declaration
+//!   of fields.
 //! - [`template`]: bodies, header values, query values and paths that are made from an event.
 //! - [`subscription`]: which events go where, and how hard to try.
 //! - [`delivery`](mod@delivery): the state of one event for one subscription, its attempts and its
 //!   end.
-//! - [`native`]: documents in the native form, read and written. [`deadletter`]: the bytes of a dead
-//!   letter, written and read back. [`wire`]: the message attributes that travel with an event
-//!   through the queues.
-//! - [`topic_object`]: the object that a topic is stored in.
+//! - [`native`]: reads and writes documents in the native form. [`deadletter`]: writes and reads
+//!   the bytes of a dead letter. [`wire`]: the message attributes that travel with an event through
+//!   the queues.
+//! - [`topic_object`]: the object in which a topic is stored.
 //! - [`request`]: the HTTP request of one attempt.
 //! - [`machine`]: decides what a delivery does next.
-//! - [`explain`]: the attempts that a delivery would make, and which subscriptions get an event. [`ports`]: the traits
-//!   that adapters implement.
-//! - [`publish`]: a request over HTTP that publishes events.
+//! - [`explain`]: computes the attempts of a delivery, and the subscriptions that get an event.
+//!   [`ports`]: the traits that adapters implement.
+//! - [`publish`]: HTTP requests that publish events.
 //!
-//! All arithmetic is in whole milliseconds and saturates.
+//! All arithmetic uses whole milliseconds and saturates.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
-/// An enumeration with a word for each variant, as files, logs and dead letters write it.
+/// Declares an enumeration with a word for each variant, as files, logs and dead letters write it.
 macro_rules! words {
     (
         $(#[$of_enum:meta])*
@@ -41,10 +42,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every variant, in the order of the documentation.
+            /// All variants, in the order of the documentation.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// Its word.
+            /// Returns the word of the variant.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

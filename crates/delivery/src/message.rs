@@ -1,6 +1,7 @@
-//! Messages of the queues: what is sent, and the records that are received.
+//! Messages that are sent to queues, and records that are received from them.
 //!
-//! An attribute of ours counts only on internal queues. [`Message::fits`] checks the limits of SQS.
+//! Our attributes count only on internal queues ([`Record::trusted_attribute`]). [`Message::fits`]
+//! checks the limits of SQS.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,23 +20,28 @@ use crate::wire::{
     write_replay_end,
 };
 
-/// A whole message, with its attributes: 1 MiB.
+/// Maximum size of a message with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
-/// The largest event, with the attributes of its message. The rest of an SQS message is for the state of its retries.
+/// Maximum size of an event, including the other attributes of its message. The rest is reserved
+/// for the state of its retries.
 pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 
 /// The queues of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueName {
-    /// Published events. Whoever publishes writes to it, so no attribute of ours counts there.
+    /// Published events. Publishers write to it, so our attributes do not count there.
     Events,
-    /// Deliveries that wait for an attempt, and what was not published by others: parts of large records, events and dead letters for other
-    /// topics, replies, replays, and records that wait for the subscriptions.
+    /// Deliveries that wait for an attempt, and messages that no publisher sends:
+    /// - parts of large records
+    /// - events and dead letters for other topics
+    /// - replies and replays
+    /// - records that wait for their subscriptions
     Retry,
-    /// Due deliveries to destinations that are slow to answer: nobody else waits behind them.
+    /// Due deliveries to slow destinations, so that no other delivery waits behind them.
     Slow,
-    /// Records that were received again, each handled alone: one may be what crashed a function.
+    /// Records that were received again. Each is handled alone, because it may have crashed a
+    /// function.
     Isolation,
     /// Dead letters on their way to storage.
     DeadLetter,
@@ -44,8 +50,8 @@ pub enum QueueName {
 }
 
 impl QueueName {
-    /// True if only the functions and operators may send to it: what its messages say about a
-    /// delivery is true.
+    /// True if only the functions and operators may send to the queue, so that its messages are
+    /// trusted.
     #[must_use]
     pub fn is_internal(self) -> bool {
         match self {
@@ -57,19 +63,19 @@ impl QueueName {
     }
 }
 
-/// The attribute of ours that a message carries.
+/// The one attribute in a message that only our own programs write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attribute {
-    /// `publication`.
+    /// `publication`: a published record.
     Publication(String),
-    /// `delivery`.
+    /// `delivery`: the state of one delivery.
     Delivery(String),
-    /// `deadletter`.
+    /// `deadletter`: a dead letter, or the end of a replay.
     DeadLetter(String),
 }
 
 impl Attribute {
-    /// Its name.
+    /// Returns the name of the attribute.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -79,7 +85,7 @@ impl Attribute {
         }
     }
 
-    /// Its value.
+    /// Returns the value of the attribute.
     #[must_use]
     pub fn value(&self) -> &str {
         let (Self::Publication(value) | Self::Delivery(value) | Self::DeadLetter(value)) = self;
@@ -87,14 +93,14 @@ impl Attribute {
     }
 }
 
-/// The group of a message in a fair queue.
+/// The message group of a message in a fair queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageGroup {
-    /// That of a subscription.
+    /// The group of a subscription.
     Subscription(SubscriptionName),
-    /// That of a publisher, who must not take a subscription's.
+    /// The group of a publisher, kept apart so that it cannot use the share of a subscription.
     Publisher(Option<String>),
-    /// As one of our own messages had it.
+    /// The unchanged group of one of our own messages.
     Received(Option<String>),
 }
 
@@ -109,32 +115,32 @@ impl fmt::Display for MessageGroup {
     }
 }
 
-/// A message to be sent to a queue.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The event, as published.
     pub body: Arc<str>,
     /// The `topic` attribute.
     pub topic: Option<TopicName>,
-    /// Our attribute.
+    /// The attribute that only our own programs write.
     pub attribute: Attribute,
-    /// Its message group in a fair queue.
+    /// Message group in a fair queue.
     pub group: MessageGroup,
-    /// Number of earlier receives of its record; it travels in the `receives` attribute.
+    /// Number of earlier receives of the record, sent in the attribute `receives`.
     pub receives: u32,
-    /// Number of times it was re-enqueued because its attribute could not be read; it travels in the
-    /// `unread` attribute.
+    /// Number of times that the record was re-enqueued because its attribute could not be read,
+    /// sent in the attribute `unread`.
     pub unread: u32,
-    /// It is received after about this long, perhaps earlier.
+    /// Approximate delay until the message is received. It may be received earlier.
     pub wait_ms: u64,
 }
 
 impl Message {
-    /// The end of a replayed delivery, for the dead-letter queue.
+    /// Creates the message with the end of a replayed delivery, for the dead-letter queue.
     #[must_use]
     pub fn of_replay_end(end: &ReplayEnd, wait_ms: u64) -> Self {
         Self {
-            // A queue takes no empty body, and its event is not needed any more.
+            // SQS refuses an empty body, and the event is no longer needed.
             body: "{}".into(),
             topic: None,
             attribute: Attribute::DeadLetter(write_replay_end(end)),
@@ -145,7 +151,8 @@ impl Message {
         }
     }
 
-    /// A publication that was not received yet: a part of a record, or an event that a delivery led to.
+    /// Creates a message with a publication that was not received yet: a part of a record, or an
+    /// event that follows from a delivery.
     #[must_use]
     pub fn of_publication(publication: Publication, body: Arc<str>) -> Self {
         Self {
@@ -159,8 +166,8 @@ impl Message {
         }
     }
 
-    /// The size that counts against [`MESSAGE_MAX_BYTES`]: body, and name, type and value of each
-    /// attribute.
+    /// Returns the size that counts against [`MESSAGE_MAX_BYTES`]: the body, and the name, type and
+    /// value of each attribute.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let attributes = self.attributes();
@@ -169,7 +176,7 @@ impl Message {
         self.body.len() + sizes.sum::<usize>()
     }
 
-    /// Its attributes, each a name and a text.
+    /// Returns the attributes as pairs of name and value.
     #[must_use]
     pub fn attributes(&self) -> Vec<(&'static str, Cow<'_, str>)> {
         let mut attributes = vec![(self.attribute.name(), self.attribute.value().into())];
@@ -185,7 +192,8 @@ impl Message {
         attributes
     }
 
-    /// True if SQS accepts it: the whole within 1 MiB, our attribute within 16 KiB.
+    /// True if SQS accepts the message: at most 1 MiB in total, and at most 16 KiB for our
+    /// attribute.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.attribute.value().len() <= ATTRIBUTE_MAX_BYTES
@@ -193,47 +201,47 @@ impl Message {
     }
 }
 
-/// One received message of a queue.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its SQS message id.
+    /// SQS message id.
     pub message: String,
-    /// The receipt handle, which changes its visibility or deletes it.
+    /// Receipt handle, which changes the visibility timeout or deletes the message.
     pub receipt: String,
-    /// The queue it came from.
+    /// Queue that the record was received from.
     pub queue: QueueName,
-    /// Its body; of a CloudEvent in binary mode, its structured form.
+    /// The body; for a CloudEvent in binary mode, its structured form.
     pub body: Arc<str>,
-    /// The `topic` attribute, as the publisher wrote it.
+    /// The attribute `topic`, as the publisher wrote it.
     pub topic: Option<String>,
-    /// The attribute with one of our names. Whether it is ours depends on the queue:
-    /// [`Self::trusted_attribute`].
+    /// The attribute with one of our names. [`Self::trusted_attribute`] decides whether it counts.
     pub attribute: Option<Attribute>,
-    /// Its message group.
+    /// Message group in a fair queue, if the sender set one.
     pub group: Option<String>,
-    /// The `traceparent` of the trace that sent it.
+    /// `traceparent` of the trace that sent the message.
     pub traceparent: Option<String>,
-    /// SentTimestamp: when it was sent to its first queue.
+    /// SentTimestamp in milliseconds: when the message was sent to its first queue.
     pub sent_ms: u64,
-    /// When it was first received from this queue.
+    /// Time of the first receive from this queue, in milliseconds.
     pub first_received_ms: u64,
-    /// Number of receives from this queue, with this one.
+    /// Number of receives from this queue, including this one.
     pub receives: u32,
-    /// Number of receives before it moved to this queue: our `receives` attribute.
+    /// Number of receives from earlier queues, from the attribute `receives`.
     pub earlier_receives: u32,
-    /// Number of times it was re-enqueued because its attribute could not be read: our `unread` attribute.
+    /// Number of times that the record was re-enqueued because its attribute could not be read,
+    /// from the attribute `unread`.
     pub unread: u32,
 }
 
 impl Record {
-    /// Our attribute; none on a queue that others may send to.
+    /// Returns our attribute; `None` on a queue that publishers may send to.
     #[must_use]
     pub fn trusted_attribute(&self) -> Option<&Attribute> {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
     }
 
-    /// The record as a message that waits until a program can read its attribute, which is not changed;
-    /// `None` if it is too large to carry the count of its waits.
+    /// Creates a message that waits, unchanged, for a program that can read its attribute. `None`
+    /// if the record is too large for the counter of these waits.
     #[must_use]
     pub fn unread_message(&self) -> Option<Message> {
         let message = Message {
@@ -248,22 +256,23 @@ impl Record {
         message.fits().then_some(message)
     }
 
-    /// True if a record whose attribute cannot be read need not wait any longer.
+    /// True if a record with an unreadable attribute has waited long enough.
     #[must_use]
     pub fn has_waited_unread(&self, now_ms: u64) -> bool {
-        // What publishers wrote was never ours, and no function reads the last resort.
+        // Attributes of publishers were never ours, and no function reads the last-resort queue.
         let is_ours = self.trusted_attribute().is_some() && self.queue != QueueName::LastResort;
         !is_ours || self.unread_for_ms(now_ms) >= waits::UNREAD_MS
     }
 
-    /// True after an hour. Only records of a newer version wait for so long: an operator has to be told.
+    /// True after an hour. Only records of a newer version wait that long, and an operator has to
+    /// be notified.
     #[must_use]
     pub fn waits_long_unread(&self, now_ms: u64) -> bool {
         self.unread_for_ms(now_ms) >= HOUR_MS
     }
 
-    /// The time for which the record has waited because its attribute cannot be read. One that is too large to be re-enqueued waits hidden,
-    /// and is received again.
+    /// Returns the time that the record has waited for a program that can read its attribute. A
+    /// record that is too large to be re-enqueued waits hidden, and is received repeatedly.
     fn unread_for_ms(&self, now_ms: u64) -> u64 {
         match self.unread_message() {
             Some(_) => waits::unread_for_ms(self.unread),
@@ -271,8 +280,8 @@ impl Record {
         }
     }
 
-    /// A delivery that stands for all of a record whose attribute cannot be read. It has the name of its subscription, if the
-    /// attribute still shows that; else [`UNPROCESSED`] of this topic.
+    /// Creates one delivery for the whole of an unreadable record. Its subscription is the one that
+    /// the attribute names, else [`UNPROCESSED`] of this topic.
     #[must_use]
     pub fn unprocessed(&self, topic: TopicName) -> Delivery {
         let attribute = self.trusted_attribute().map(Attribute::value);
@@ -281,7 +290,8 @@ impl Record {
         self.as_publication().delivery(0, Event::recall(&self.body, Input::Auto), name)
     }
 
-    /// The state that travels with its body if it is re-enqueued before it was read.
+    /// Returns the state that travels with the body if the record is re-enqueued before it is
+    /// decoded.
     #[must_use]
     pub fn as_publication(&self) -> Publication {
         Publication {

@@ -1,8 +1,8 @@
-//! Ports: what the functions need from outside, as narrow traits, each with a promise.
+//! Ports: the external needs of the functions, as narrow traits with one promise each.
 //!
-//! The functions are written against these. `adapters` implements them on AWS, HTTP and the
-//! machine's clock; the simulation implements them on virtual time and injects failures. A contract
-//! test runs against every implementation.
+//! The functions depend on these traits only. `adapters` implements them on AWS, HTTP and the
+//! machine's clock. The simulation implements them on virtual time and injects failures. Contract
+//! tests run against every implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, ready};
@@ -29,19 +29,17 @@ use crate::subscription::sink::SinkQueue;
 use crate::table::Table;
 use crate::waits::Jitter;
 
-/// The rest of an exchange without an answer in time that is still open. Dropping it closes the
-/// connection.
+/// The rest of an exchange that is still open after its timeout. Dropping it closes the connection.
 pub type Late = Pin<Box<dyn Future<Output = Exchange> + Send>>;
 
 /// Sends HTTP requests.
 ///
-/// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's
-/// timeout.
+/// Promise: never fails. Every result is an [`Exchange`], and it ends within the request's timeout.
 pub trait SendHttp {
     /// Makes one exchange.
     fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
 
-    /// Makes one exchange, and keeps it open when there was no answer in time. The default closes
+    /// Makes one exchange, and keeps it open if there was no response in time. The default closes
     /// it.
     fn exchange_or_late(
         &self,
@@ -54,28 +52,28 @@ pub trait SendHttp {
     }
 }
 
-/// A message could not be sent; its record has to be redelivered.
+/// A message could not be sent, so its record has to be redelivered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the queue did not take the message: {0}")]
 pub struct QueueError(pub String);
 
 /// Sends messages to the deployment's queues, and hides records that return to them.
 ///
-/// Promise: an accepted message is received after about the wait; perhaps early, perhaps twice, but
-/// not lost.
+/// Promise: an accepted message is received after approximately its delay. It may be received
+/// earlier or twice, but is not lost.
 pub trait Queue {
-    /// Sends a message; `Ok` means the queue has it.
+    /// Sends a message. `Ok` means that the queue has it.
     ///
     /// # Errors
-    /// [`QueueError`] when it is not certain that the queue has it.
+    /// [`QueueError`] if it is uncertain whether the queue has it.
     fn send(
         &self,
         queue: QueueName,
         message: Message,
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 
-    /// Hides the record with this receipt, received from this queue, for this many seconds from
-    /// now. Best effort: if it fails, the record is redelivered after the queue's own visibility timeout.
+    /// Hides the record with this receipt for this many seconds from now. Best effort: if it fails,
+    /// the record is redelivered after the queue's own visibility timeout.
     fn change_visibility(
         &self,
         queue: QueueName,
@@ -84,25 +82,25 @@ pub trait Queue {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Why published events are not in the events queue.
+/// The reason why published events may not be in the events queue.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PublishingError {
-    /// The queue takes no such message.
+    /// The queue does not accept such a message.
     #[error("the events queue did not accept the message: {0}")]
     Refused(String),
-    /// It may take it later, or has it already.
+    /// A later try may succeed. The queue may have the message already.
     #[error("the events queue cannot be reached: {0}")]
     Unavailable(String),
 }
 
 /// Publishes events, as any publisher does.
 ///
-/// Promise: an accepted message is in the events queue; perhaps twice, but not lost.
+/// Promise: an accepted message is in the events queue, perhaps twice. It is not lost.
 pub trait PublishEvents {
-    /// Sends a message with the events of a topic; returns its id.
+    /// Sends a message with the events of a topic. Returns its message id.
     ///
     /// # Errors
-    /// [`PublishingError`] when it is not certain that the queue has it.
+    /// [`PublishingError`] if it is uncertain whether the queue has it.
     fn publish(
         &self,
         topic: &TopicName,
@@ -110,26 +108,27 @@ pub trait PublishEvents {
     ) -> impl Future<Output = Result<String, PublishingError>> + Send;
 }
 
-/// Why a blob was not written.
+/// The reason why a blob may not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PutError {
     /// A retry may succeed.
     #[error("storage did not take the blob: {0}")]
     Unavailable(String),
-    /// Repeating will not help: it does not exist, we may not write to it, or it cannot hold this.
+    /// A retry cannot succeed: the container does not exist, refuses the write, or cannot hold this
+    /// blob.
     #[error("it cannot be written to: {0}")]
     Permanent(String),
 }
 
 /// Writes blobs.
 ///
-/// Promise: the same key twice is one blob, and the first wins; both calls are `Ok`.
+/// Promise: two calls with one key create one blob, the first. Both calls return `Ok`.
 pub trait PutBlob {
-    /// Writes a JSON blob, unless the key exists. The container's prefix is already part of the
-    /// key. A container of the deployment has rules that expire blobs by their tag.
+    /// Writes a JSON blob, unless the key exists. The key includes the prefix of the container. The
+    /// tag selects the lifecycle rule in a container of the deployment.
     ///
     /// # Errors
-    /// [`PutError`] when it is not certain that the blob is there.
+    /// [`PutError`] if it is uncertain whether the blob exists.
     fn put(
         &self,
         bucket: &str,
@@ -139,24 +138,24 @@ pub trait PutBlob {
     ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
-/// How long a blob is kept in the container of the deployment: its rules have these tags.
+/// The tag of a blob, which selects a lifecycle rule of the deployment's container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobTag {
-    /// A dead letter: as long as the deployment says.
+    /// A dead letter, kept for as long as the deployment specifies.
     DeadLetter,
-    /// A delivery that a person has stopped: until it is replayed, for 400 days at most.
+    /// A paused or disabled delivery, kept until it is replayed, for at most 400 days.
     SetAside,
 }
 
 /// Writes dead letters into queues outside the deployment.
 ///
-/// Promise: an accepted message is in the queue; perhaps twice, but not lost.
+/// Promise: an accepted message is in the queue, perhaps twice. It is not lost.
 pub trait PutMessage {
-    /// Sends a JSON text to the queue, with the id of its dead letter as an attribute, so that
-    /// duplicates can be recognised.
+    /// Sends a JSON text to the queue. The id of its dead letter is an attribute, so that receivers
+    /// recognise duplicates.
     ///
     /// # Errors
-    /// [`PutError`] when it is not certain that the queue has it.
+    /// [`PutError`] if it is uncertain whether the queue has it.
     fn put_message(
         &self,
         queue: &SinkQueue,
@@ -167,61 +166,62 @@ pub trait PutMessage {
 
 /// Provides the subscriptions.
 ///
-/// Promise: the last valid catalogue, also one from before this process started where versions are
-/// kept. An invalid newer one is reported and does not replace it.
+/// Promise: returns the last valid catalogue. If the source keeps versions, that may be one from
+/// before this process started. An invalid newer version is reported and does not replace it.
 pub trait SubscriptionSource {
-    /// The catalogue; reads its source again from time to time.
+    /// Returns the catalogue, and reads its source again from time to time.
     ///
     /// # Errors
-    /// What is wrong, for people, when no valid catalogue was ever read.
+    /// The problem, for people, if no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Reads these topics, and adds what was found of each to what is known. A source that is read whole has them already.
+    /// Reads these topics and adds the results to the catalogue. A source that is always read whole
+    /// has them already.
     fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Arc<Catalogue>> + Send {
-        // Nothing is missing, whichever they are.
+        // A whole catalogue lacks no topic.
         let _ = topics;
         ready(known)
     }
 
-    /// Reads these topics and the settings again, and adds them to what is known.
+    /// Reads these topics and the settings again, and adds them to the catalogue.
     ///
     /// # Errors
-    /// When the source cannot be read or its newest version is invalid: then it is unknown whether
-    /// a name is missing.
+    /// The problem, if the source cannot be read or its newest version is invalid. It is then
+    /// unknown whether a name is missing.
     fn reread(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Takes note of the news: these topics were changed, and when that was told. They are requested again before they are
-    /// used. A source that is read whole finds out by itself.
+    /// Adopts changes from the news: these topics changed, with the time of the news. They are read
+    /// again before their next use. A source that is always read whole detects changes itself.
     fn were_changed(&self, _topics: &BTreeMap<TopicName, u64>) {}
 }
 
-/// A secret could not be read; the text has its name, never its value.
+/// A secret could not be read. The text has its name, and never its value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the secret {name} cannot be read: {problem}")]
 pub struct SecretError {
-    /// Its name.
+    /// Name of the secret.
     pub name: SecretName,
-    /// Why.
+    /// The problem, for people.
     pub problem: String,
 }
 
 /// Looks up secrets.
 ///
-/// Promise: every requested name is in the keyring, with a value that was current a few minutes
-/// ago; no value is ever logged.
+/// Promise: the keyring has every requested name, with a value that was current a few minutes ago.
+/// No value is ever logged.
 pub trait Secrets {
-    /// The secrets of these names, for a request to this address.
+    /// Returns the secrets with these names, for a request to this address.
     ///
     /// # Errors
-    /// [`SecretError`] for the first that cannot be read.
+    /// [`SecretError`] for the first secret that cannot be read.
     fn keyring(
         &self,
         names: &[&SecretName],
@@ -233,30 +233,30 @@ pub trait Secrets {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the consent {key} cannot be read or stored: {problem}")]
 pub struct ConsentError {
-    /// Its key.
+    /// Key of the consent.
     pub key: String,
-    /// Why.
+    /// The problem, for people.
     pub problem: String,
 }
 
 /// Stores which destinations consented.
 ///
-/// Promise: a stored consent is found by this process at once, by others within half a minute,
-/// until it is removed. While consents cannot be read, the result is an error, never "none".
+/// Promise: this process finds a stored consent at once, and others find it within half a minute,
+/// until it is removed. If consents cannot be read, the result is an error and never `None`.
 pub trait Consents {
-    /// The consent with this key, if there is one.
+    /// Returns the consent with this key, if there is one.
     ///
     /// # Errors
-    /// [`ConsentError`] when it cannot be read.
+    /// [`ConsentError`] if consents cannot be read.
     fn consent(
         &self,
         key: &ConsentKey,
     ) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
 
-    /// Stores a consent; the newest one of a key counts.
+    /// Stores a consent, which replaces older ones with this key.
     ///
     /// # Errors
-    /// [`ConsentError`] when other processes may not find it. This process still finds it.
+    /// [`ConsentError`] if other processes may not find it. This process still finds it.
     fn keep_consent(
         &self,
         key: &ConsentKey,
@@ -264,30 +264,32 @@ pub trait Consents {
     ) -> impl Future<Output = Result<(), ConsentError>> + Send;
 }
 
-/// Shows other services of AWS who this deployment is.
+/// Proves the identity of this deployment to destinations and AWS services.
 ///
-/// Promise: asks anew with each call, so whoever calls keeps what it gets. No error quotes a credential.
+/// Promise: each call makes a new request, so callers cache the results. No error contains a
+/// credential.
 pub trait AwsIdentity {
-    /// Whether requests to this destination may show it; a function's may, as its template allows.
+    /// Checks that requests to this destination may prove the identity. In a function, its template
+    /// decides.
     ///
     /// # Errors
-    /// Why not, for people.
+    /// The reason for a refusal, for people.
     fn may_show(&self, _to: &Destination) -> Result<(), String> {
         Ok(())
     }
 
-    /// Credentials that requests to destinations are signed with, and until when they are used.
+    /// Returns the credentials that sign requests to destinations, with the end of their use.
     ///
     /// # Errors
-    /// Why there are none, for people.
+    /// The problem, for people.
     fn signing_credentials(
         &self,
     ) -> impl Future<Output = Result<Token<AwsCredentials>, String>> + Send;
 
-    /// A token in which AWS says who is calling, and until when it is used.
+    /// Returns a token in which AWS confirms the identity of the caller, with the end of its use.
     ///
     /// # Errors
-    /// Why there is none, for people.
+    /// The problem, for people.
     fn web_identity_token(
         &self,
         of: &WebIdentity,
@@ -298,32 +300,33 @@ pub trait AwsIdentity {
 ///
 /// Promise: milliseconds since 1970-01-01 UTC; a sleep is never too short.
 pub trait Clock {
-    /// Now.
+    /// Returns the current time in milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
 
-    /// Waits this long.
+    /// Waits for this many milliseconds.
     fn sleep(&self, wait_ms: u64) -> impl Future<Output = ()> + Send;
 }
 
 /// Provides randomness for jitter.
 pub trait JitterSource {
-    /// The next random value.
+    /// Returns the next random value.
     fn next_jitter(&self) -> Jitter;
 }
 
-/// Looks up the keys that publishers show.
+/// Looks up the keys that publishers send.
 ///
-/// Promise: values that were current a few minutes ago; none is ever logged. That one cannot be read says nothing
-/// about the others.
+/// Promise: values that were current a few minutes ago, none of which is ever logged. An unreadable
+/// key does not affect the others.
 pub trait PublisherKeys {
-    /// The key of each name, in their order, or why it cannot be read.
+    /// Returns the key of each name, in their order, or the reason why it cannot be read.
     fn publisher_keys(
         &self,
         names: &[SecretName],
     ) -> impl Future<Output = Vec<Result<Secret, SecretError>>> + Send;
 }
 
-/// The ports of requests to destinations: of dispatch, and of commands that send requests themselves.
+/// The ports for requests to destinations, used by dispatch and by commands that send requests
+/// themselves.
 pub trait RequestPorts: Clock + Send + Sync {
     /// See [`Self::http`].
     type Http: SendHttp + Sync;
@@ -332,15 +335,15 @@ pub trait RequestPorts: Clock + Send + Sync {
     /// See [`Self::identity`].
     type Identity: AwsIdentity + Sync;
 
-    /// The sender of every request that leaves AWS.
+    /// Returns the sender of every request that leaves AWS.
     fn http(&self) -> &Self::Http;
-    /// The secrets that requests carry or are signed with.
+    /// Returns the source of the secrets that requests contain or are signed with.
     fn secrets(&self) -> &Self::Secrets;
-    /// The role in AWS whose credentials and tokens requests show.
+    /// Returns the AWS role whose credentials and tokens requests contain.
     fn identity(&self) -> &Self::Identity;
 }
 
-/// The ports that dispatch and deadletter have in common.
+/// The ports that dispatch and deadletter share.
 pub trait StoragePorts: Clock + Send + Sync {
     /// See [`Self::queues`].
     type Queues: Queue + Sync;
@@ -349,15 +352,15 @@ pub trait StoragePorts: Clock + Send + Sync {
     /// See [`Self::sinks`].
     type Sinks: PutMessage + Sync;
 
-    /// The queues of the deployment.
+    /// Returns the queues of the deployment.
     fn queues(&self) -> &Self::Queues;
-    /// The containers that dead letters are stored in.
+    /// Returns the containers of dead letters.
     fn blobs(&self) -> &Self::Blobs;
-    /// Queues outside the deployment that receive dead letters.
+    /// Returns the queues outside the deployment that receive dead letters.
     fn sinks(&self) -> &Self::Sinks;
 }
 
-/// Everything that dispatch reaches outside of its process.
+/// All external needs of dispatch.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     /// See [`Self::subscriptions`].
     type Subscriptions: SubscriptionSource + Sync;
@@ -366,23 +369,23 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     /// See [`Self::table`].
     type Table: Table + Sync;
 
-    /// The topics and subscriptions that people have applied.
+    /// Returns the source of topics and subscriptions.
     fn subscriptions(&self) -> &Self::Subscriptions;
-    /// The destinations that agreed to receive events.
+    /// Returns the consents of destinations.
     fn consents(&self) -> &Self::Consents;
-    /// The table that all processes of the deployment share.
+    /// Returns the table that all processes of the deployment share.
     fn table(&self) -> &Self::Table;
 }
 
-/// Everything that ingress reaches outside of its process.
+/// All external needs of ingress.
 pub trait IngressPorts: Clock + Send + Sync {
     /// See [`Self::events`].
     type Events: PublishEvents + Sync;
     /// See [`Self::keys`].
     type Keys: PublisherKeys + Sync;
 
-    /// The events queue.
+    /// Returns the events queue.
     fn events(&self) -> &Self::Events;
-    /// The keys that requests of publishers have to show.
+    /// Returns the keys, one of which a request has to contain.
     fn keys(&self) -> &Self::Keys;
 }

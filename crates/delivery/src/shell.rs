@@ -1,6 +1,7 @@
-//! Words of commands that a person copies into a shell.
+//! Quotes words of shell commands that a person may copy.
 
-/// The text as one word of a shell (POSIX, Shell Command Language, 2.2.2), with quotes only where they are needed.
+/// Returns the text as one word of a shell (POSIX, Shell Command Language, 2.2.2). It is quoted
+/// only if necessary.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/:.-_".contains(letter);

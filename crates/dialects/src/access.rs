@@ -1,10 +1,10 @@
-//! Authentication, trusted authorities and limits of a destination: a file of others asks for them, and an entry of a
-//! `Destinations` document supplies them.
+//! Authentication, certificate authorities and limits of a destination: a foreign file requests
+//! them, and an entry of a `Destinations` document supplies them.
 //!
-//! Separate because neither has all of it: a cluster or a cloud has identities of its own, so its files name at most for
-//! whom a token is, and the entry of the destination says who asks for it, and where.
-//!
-//! Promises: what a file asks for and nothing supplies is a warning, with the entry that would supply it.
+//! Separate because neither has all of it. A cluster or a cloud has its own identities, so its
+//! files name at most the audience of a token. The entry of the destination has the client that
+//! requests the token, and its server. A request that nothing supplies is a warning, with the entry
+//! that would supply it.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -18,54 +18,53 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
-/// What a request to a sink lacks.
+/// Message for a sink, whose requests use none of these.
 pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and without limits, and only to certificates that everybody trusts";
-/// What a request to an address of replies lacks.
+/// Message for a reply address, whose requests use none of these.
 pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
 
-/// What an entry says besides an address, and where.
+/// The contents of an entry besides its address, with their positions.
 #[derive(Clone, Default)]
 pub(super) struct Access<'a> {
     auth: Option<(Supplied, Cursor<'a>)>,
-    /// The authorities of its certificate.
+    /// Trusted certificate authorities.
     pub(super) tls: Option<(Tls, Cursor<'a>)>,
-    /// Limits of the destination: the field, its value and where that is written.
+    /// Limits of the destination: field name, value and position.
     pub(super) limits: Vec<(&'static str, Json, Cursor<'a>)>,
 }
 
-/// What a file says itself about a destination.
+/// The requests of a file about one destination.
 #[derive(Clone, Default)]
 pub(super) struct Asked<'a> {
-    /// It asks for a token.
+    /// A requested token.
     pub(super) token: Option<AskedToken<'a>>,
-    /// It trusts these authorities.
+    /// Certificate authorities to trust.
     pub(super) ca_bundle: Option<(CaBundle, Cursor<'a>)>,
 }
 
-/// A token that a file of others asks for, as far as it says which.
+/// A token that a foreign file requests, as far as it describes it.
 #[derive(Clone)]
 pub(super) struct AskedToken<'a> {
-    /// The position of the request.
+    /// Position of the request.
     pub(super) at: Cursor<'a>,
-    /// Where a token is fetched.
+    /// Address of the token server.
     pub(super) token_url: Option<Url>,
-    /// For what or for whom it is.
+    /// Audience or scope of the token.
     pub(super) wanted: Wanted,
-    /// How its server is shown the secret.
+    /// The way in which the client sends its secret.
     pub(super) style: Style,
 }
 
-/// For what or for whom a token is.
+/// Audience or scope of a token.
 #[derive(Clone)]
 pub(super) enum Wanted {
-    /// The audience.
     Audience(String),
-    /// The scope, where it is known.
+    /// The scope; `None` if the file does not state it.
     Scope(Option<String>),
 }
 
 impl<'a> Access<'a> {
-    /// What an entry says besides its address; `at` is the entry.
+    /// Reads the contents of an entry besides its address. `at` is the entry.
     pub(super) fn of(entry: DestinationEntry, at: &Cursor<'a>) -> Self {
         let written = entry.write();
         let limit = |name: &'static str| Some((name, written.get(name)?.clone(), at.peek(name)?));
@@ -73,7 +72,7 @@ impl<'a> Access<'a> {
         Self { limits, auth: entry.auth.zip(at.peek("auth")), tls: entry.tls.zip(at.peek("tls")) }
     }
 
-    /// The names of its fields.
+    /// Returns the names of the stated fields.
     pub(super) fn fields(&self) -> Vec<&'static str> {
         let auth = self.auth.is_some().then_some("auth");
         let tls = self.tls.is_some().then_some("tls");
@@ -81,12 +80,13 @@ impl<'a> Access<'a> {
         auth.into_iter().chain(tls).chain(limits).collect()
     }
 
-    /// Whether it says who is calling.
+    /// True if the entry supplies authentication.
     pub(super) fn has_auth(&self) -> bool {
         self.auth.is_some()
     }
 
-    /// How the destination of an entry learns who is calling; the error is what the entry lacks, and the file too.
+    /// Returns the authentication of an entry, completed by the file. The error names a value that
+    /// both lack.
     pub(super) fn auth_for(
         &self,
         asked: &Asked<'_>,
@@ -110,7 +110,7 @@ impl<'a> Access<'a> {
 }
 
 impl Asked<'_> {
-    /// Warns of everything that is asked for, since none of it is used, for this reason.
+    /// Adds a warning for every request, because none is used for this reason.
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
         let bundle = self.ca_bundle.as_ref().map(|(_, at)| at);
@@ -119,7 +119,7 @@ impl Asked<'_> {
 }
 
 impl AskedToken<'_> {
-    /// Warns that requests carry no token, and says what an entry has to supply.
+    /// Adds a warning that requests have no token, with the values that an entry has to supply.
     pub(super) fn warn_missing(&self, key: &str, is_mapped: bool) {
         let mut needed = Vec::new();
         needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));
@@ -132,27 +132,27 @@ impl AskedToken<'_> {
         ));
         let examples: Vec<&str> = needed.iter().map(|of| of.example()).collect();
         let is_secret = may_hold_secret(key);
-        // The whole key, however long, so that it can be copied.
+        // The whole key, however long, so that people can copy it.
         let shown = if is_secret { "its address".to_owned() } else { format!("\"{key}\"") };
         let message = message.help(format!(
             "spec of a Destinations document: {{{shown}: {{url: \"https://…\", auth: {{oauth2: {{{}}}}}}}}}",
             examples.join(", ")
         ));
-        // An entry that is there is completed by hand: a key is written once.
+        // A person has to complete an existing entry, because a key is written only once.
         let is_written = is_mapped || is_secret;
         let about = |message: Message| message.about(key, ReferenceUse::Token).needs(needed);
         self.at.warn(if is_written { message } else { about(message) });
     }
 }
 
-/// Whether a key is an address with more than host and path, which is shown nowhere.
+/// True if a key is an address with a query or credentials, which no message may show.
 fn may_hold_secret(key: &str) -> bool {
     let has_more =
         |url: Url| url.query().is_some() || !url.username().is_empty() || url.password().is_some();
     Url::parse(key).is_ok_and(has_more)
 }
 
-/// The client with what the file says of its token, or what neither has.
+/// Returns the client with the values of the file, or the value that both lack.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
     let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();

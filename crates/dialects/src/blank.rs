@@ -1,17 +1,17 @@
-//! A file without any document, such as one that an editor has emptied. For [`super::read`] it is no error, since it is
-//! one of many files, or asked for; whoever has only this one can say what is wrong.
+//! Detects a file without any document, such as an emptied file. [`super::read`] accepts it,
+//! because it may be one of many files. A caller with only this file can report the problem.
 
 use super::source::Source;
 use delivery::document::findings::{Finding, Severity};
 
-/// The right spelling or value.
+/// Help text with the expected contents.
 const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
                         a Knative object, or an Event Grid resource";
 
-/// Ways to write a document that is left out, since it is null or a list without elements.
+/// Spellings of a document that is skipped: null, or an empty list.
 const NULLS: [&str; 5] = ["null", "Null", "NULL", "~", "[]"];
 
-/// The error of a text that has no document, only comments, separators and nulls; `None` for any other.
+/// Returns the error of a text with only comments, separators and nulls; `None` for any other text.
 #[must_use]
 pub fn blank(file: Source<'_>) -> Option<Finding> {
     let text = file.text.trim_start_matches('\u{feff}');
@@ -38,7 +38,7 @@ pub fn blank(file: Source<'_>) -> Option<Finding> {
     })
 }
 
-/// The content of a line, without the separator before it and the comment after it.
+/// Returns the content of a line, without a separator before it and a comment after it.
 fn content(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("---").unwrap_or(line);

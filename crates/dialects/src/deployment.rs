@@ -1,16 +1,17 @@
-//! What a deployment has beside the files that are read: mappings and a policy that its catalogue holds.
+//! The parts of a deployment that affect the reading of files: its mappings and its secret policy.
 //!
-//! Separate because none of it has a position in these files.
+//! Separate because they have no position in these files.
 
 use std::collections::BTreeMap;
 
 use delivery::subscription::secret_policy::SecretPolicy;
 
-/// What holds for a set of files without being in it.
+/// Settings that apply to a set of files without being in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deployment {
-    /// Addresses by reference, as a [`Reading`](super::Reading) has them. Those of the files come first.
+    /// Addresses by reference, as in a [`Reading`](super::Reading). Those of the files take
+    /// precedence.
     pub destinations: BTreeMap<String, String>,
-    /// Where secrets may be sent, together with what the files say.
+    /// The hosts that may receive secrets, together with the policies of the files.
     pub secrets: SecretPolicy,
 }

@@ -1,6 +1,6 @@
-//! An entry of a `Destinations` document that has more than an address.
+//! An entry of a `Destinations` document with more than an address.
 //!
-//! Separate because it may leave out what the file that names the destination says of a token.
+//! Separate because it may omit values of a token that the file with the destination states.
 
 use delivery::document::kind::{DEFINITION, Integer, Kind, OneOf, Whole, of_mapping};
 use delivery::document::reader::Cursor;
@@ -32,7 +32,7 @@ delivery::record! {
     }
 }
 
-/// An address as it is written: it is resolved elsewhere.
+/// An address as written, which is resolved elsewhere.
 struct Written;
 
 impl Kind for Written {
@@ -51,27 +51,27 @@ impl Kind for Written {
     }
 }
 
-/// What an entry says of `auth`.
+/// The field `auth` of an entry.
 #[derive(Clone)]
 pub(crate) enum Supplied {
-    /// All of it.
+    /// Complete authentication.
     Whole(Auth),
-    /// A client whose token the file that names the destination may say more about.
+    /// A client whose token the file with the destination may describe further.
     Client(Client),
 }
 
-/// The credentials of a client; the file that names the destination may have what is missing.
+/// The credentials of a client. The file with the destination may state the missing values.
 #[derive(Clone)]
 pub(crate) struct Client {
-    /// What is there, with defaults.
+    /// The stated values, with defaults.
     pub(crate) credentials: ClientCredentials,
-    /// Whether the entry states where a token is fetched.
+    /// True if the entry states the token server.
     pub(crate) has_token_url: bool,
-    /// Whether the entry states how the secret is shown.
+    /// True if the entry states how the secret is sent.
     pub(crate) has_style: bool,
 }
 
-/// The field `auth` of an entry.
+/// The kind of the field `auth` of an entry.
 struct SuppliedAuth;
 
 impl Kind for SuppliedAuth {
@@ -109,7 +109,7 @@ impl Kind for SuppliedAuth {
         let mut fields = ClientCredentials::declarations();
         fields.retain(|field| field.name != "tokenUrl");
         fields.iter_mut().filter(|field| field.name == "style").for_each(|field| {
-            // The file that names the destination may say it.
+            // No default, because the file with the destination may state it.
             field.default = None;
         });
         let about = "The credentials of a client whose token server is stated by the file that names the destination.";

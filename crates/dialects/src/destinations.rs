@@ -1,8 +1,8 @@
-//! Resolves references and addresses of other clouds by the `Destinations` documents and by what the deployment
-//! has, and reads addresses.
+//! Resolves references and foreign addresses by the `Destinations` documents and by the mappings of
+//! the deployment, and parses addresses.
 //!
-//! Separate because every family uses it, for endpoints and for sinks alike. It does not check
-//! whether anything is at an address.
+//! Separate because every family uses it, for endpoints and for sinks. It does not check that an
+//! address works.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,36 +17,36 @@ use delivery::document::record::Record as _;
 use delivery::subscription::kinds::address::{ADDRESSES, Resolved, Target, address, parsed};
 use delivery::subscription::kinds::references::may_be_stored;
 
-/// The prefix of a full resource id of Azure.
+/// Prefix of a full Azure resource id.
 const AZURE_ID: &str = "/subscriptions/";
 
-/// References and addresses of other clouds, with their targets.
+/// References and foreign addresses, with their targets.
 pub(super) struct Destinations<'a> {
-    /// From all `Destinations` documents.
+    /// Entries of all `Destinations` documents.
     documented: Entries<'a>,
-    /// Of the deployment, for what no document maps: addresses, and entries with more than that.
+    /// Mappings of the deployment, for keys that no document maps: addresses, and entries with more
+    /// fields.
     deployed: &'a BTreeMap<String, String>,
     deployed_entries: Entries<'a>,
 }
 
-/// By reference as it is compared.
+/// Entries by their comparable keys.
 type Entries<'a> = BTreeMap<Cow<'a, str>, Documented<'a>>;
 
-/// An entry of a `Destinations` document.
 struct Documented<'a> {
     key: Cursor<'a>,
-    /// The address, or all of the entry as JSON.
+    /// The address, or the whole entry as JSON.
     written: String,
-    /// `None` if the address cannot be used, which has been reported.
+    /// `None` if the address is unusable, which is already reported.
     target: Option<Target>,
     access: Access<'a>,
-    /// It is a mapping, and no text.
+    /// True for a mapping, false for a text.
     is_whole: bool,
 }
 
 impl<'a> Destinations<'a> {
-    /// Reads the `Destinations` documents; a key may be defined only once in all of them. The deployment has addresses,
-    /// and perhaps entries with more than that, in a document of [`deployed_entries`].
+    /// Reads the `Destinations` documents, in which each key may occur only once.
+    /// [`deployed_entries`] has the deployment's entries with more than an address.
     pub(super) fn read(
         documents: &[Cursor<'a>],
         deployed: &'a BTreeMap<String, String>,
@@ -56,7 +56,7 @@ impl<'a> Destinations<'a> {
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
-                // Without any entry it is null: all of them may be comments.
+                // A `spec` without entries is null, because all of them may be comments.
                 let spec = fields.required("spec").filter(|spec| !spec.is_null());
                 spec.into_iter().for_each(|spec| add_all(&mut documented, &spec));
             });
@@ -66,29 +66,30 @@ impl<'a> Destinations<'a> {
         Self { documented, deployed, deployed_entries: of_deployment }
     }
 
-    /// What the entry of a key says besides an address.
+    /// Returns the contents of a key's entry besides its address.
     pub(super) fn access(&self, key: &str) -> Option<&Access<'a>> {
         self.entry(&comparable(key)).map(|of| &of.access)
     }
 
-    /// The entry of a key, as it is compared.
+    /// Returns the entry of a comparable key.
     fn entry(&self, key: &str) -> Option<&Documented<'a>> {
         self.documented.get(key).or_else(|| self.deployed_entries.get(key))
     }
 
-    /// The entries of the documents as they are deployed, by reference as it is compared.
+    /// Returns the entries of the documents as they are stored in a deployment, by comparable key.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         let usable = self.documented.iter().filter(|(_, of)| of.target.is_some());
         usable.map(|(name, of)| (name.to_string(), of.written.clone())).collect()
     }
 
-    /// Whether a text is mapped to an address.
+    /// True if a text is mapped to an address.
     pub(super) fn maps(&self, text: &str) -> bool {
         let name = comparable(text);
         self.documented.contains_key(&name) || self.deployed.contains_key(&*name)
     }
 
-    /// The same, unless its entry says no more than the text does: it may be a place that is left for more.
+    /// True if a text is mapped, and its entry adds something. An entry that only repeats the
+    /// address is a placeholder.
     pub(super) fn completes(&self, text: &str) -> bool {
         let is_place = |of: &Documented<'_>| {
             let Some(Target::Endpoint(url)) = &of.target else { return false };
@@ -97,7 +98,8 @@ impl<'a> Destinations<'a> {
         self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
     }
 
-    /// The key of an address, if its entry has exactly this address, and if it may be stored.
+    /// Returns the key of an address, if its entry has exactly this address and the key may be
+    /// stored.
     pub(super) fn reference<'k>(&self, key: &'k str, address: &str) -> Option<&'k str> {
         let name = comparable(key);
         let of_entry = self.entry(&name).and_then(|of| of.target.as_ref()).map(ToString::to_string);
@@ -108,7 +110,8 @@ impl<'a> Destinations<'a> {
         (may_be_stored(key) && mapped.as_deref() == Some(address)).then_some(key)
     }
 
-    /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
+    /// Resolves the text at the cursor: by the documents, then by the deployment, else as an
+    /// address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);
         match (self.entry(&name), self.deployed.get(&*name)) {
@@ -120,7 +123,6 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// Adds the entries of a `spec`.
 fn add_all<'a>(entries: &mut Entries<'a>, spec: &Cursor<'a>) {
     spec.entries().unwrap_or_default().into_iter().for_each(|entry| add(entries, entry));
 }
@@ -136,7 +138,7 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     };
     let unknown = Message::new("not an address").help(ADDRESSES);
     let target = text.and_then(|text| address(text, &at).or_refuse(&at, unknown));
-    // Even without a target: a reference to it is then not reported once more.
+    // Added even without a target, so that a reference to it is not reported again.
     let written = if value.is_mapping() {
         value.json().to_string()
     } else {
@@ -146,7 +148,7 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     entries.insert(comparable(name), Documented { key, written, target, access, is_whole });
 }
 
-/// The `spec` of the entries of a deployment that have more than an address, as one document.
+/// Returns the deployment's entries with more than an address as one `spec`.
 pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<String> {
     let entry = |(key, text): (&String, &String)| {
         let entry: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
@@ -156,7 +158,7 @@ pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<St
     (!entries.is_empty()).then(|| serde_json::Value::from(entries).to_string())
 }
 
-/// The address of an entry that has more than that, and the rest; the key may be the address.
+/// Reads an entry with more than an address. Its key may be the address.
 fn whole<'a>(
     name: &'a str,
     key: &Cursor<'a>,
@@ -177,14 +179,15 @@ fn whole<'a>(
     }
 }
 
-/// A key as it is compared: resource ids of Azure ignore case, everything else does not.
+/// Returns a key for comparison. Azure resource ids ignore case, and other keys do not.
 #[must_use]
 pub fn comparable(key: &str) -> Cow<'_, str> {
     let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
-/// The address to which the deployment maps the reference at the cursor. It was checked when it was applied.
+/// Returns the address to which the deployment maps the reference at the cursor. It was checked
+/// when it was applied.
 fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         Some(Ok(target)) => Resolved::Target(target),

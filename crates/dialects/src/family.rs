@@ -1,7 +1,8 @@
-//! Detects the family of dialects of a document from its outermost fields.
+//! Detects the family of a document from its outermost fields.
 //!
-//! Separate because only this module knows all families; each has a module of its own. A document
-//! of no family is reported or counted here. In the formats of others an unknown field is a warning.
+//! Separate because only this module lists all families, and each has a module of its own. A
+//! document of no family is reported or counted here. An unknown field is an error in our own
+//! format, and a warning in foreign formats.
 
 use super::ignored::Ignored;
 use super::{eventbridge, eventgrid, foreign};
@@ -10,31 +11,29 @@ use delivery::document::hint::hint;
 use delivery::document::reader::Cursor;
 use delivery::native::API_VERSION;
 
-/// The kinds of our own format.
+/// Kinds of our own format.
 const KINDS: [&str; 5] = ["Topic", "Subscription", "Destinations", "Notifications", "SecretPolicy"];
 
 /// The documents of all files, by family and kind.
 #[derive(Default)]
 pub(super) struct Families<'a> {
-    /// Native topics.
     pub(super) topics: Vec<Cursor<'a>>,
-    /// Native subscriptions.
     pub(super) subscriptions: Vec<Cursor<'a>>,
-    /// Knative objects.
     pub(super) knative: Vec<Cursor<'a>>,
-    /// Event Grid resources, and templates of them.
+    /// Event Grid resources, and templates with them.
     pub(super) event_grid: Vec<Cursor<'a>>,
-    /// Parts of EventBridge, and templates of them.
+    /// Rules and targets of EventBridge, and templates with them.
     pub(super) event_bridge: Vec<Cursor<'a>>,
-    /// `Destinations` documents, used by every family.
+    /// `Destinations` documents, which every family uses.
     pub(super) destinations: Vec<Cursor<'a>>,
     /// `Notifications` documents, of which a deployment has one.
     pub(super) notifications: Vec<Cursor<'a>>,
-    /// `SecretPolicy` documents, used by every family.
+    /// `SecretPolicy` documents, which apply to every family.
     pub(super) secret_policies: Vec<Cursor<'a>>,
 }
 
-/// Sorts documents into families; a document of none is reported, or counted if it is an object of Kubernetes.
+/// Sorts documents into families. A document of no family is counted if it is a Kubernetes object,
+/// and reported otherwise.
 pub(super) fn sort<'a>(
     documents: impl Iterator<Item = Cursor<'a>>,
     ignored: &mut Ignored<'a>,
@@ -68,8 +67,9 @@ pub(super) fn sort<'a>(
     families
 }
 
-/// The items of a list of Kubernetes, as `kubectl get -o yaml` prints it, or of Azure's REST API, and of the lists
-/// in it; any other document is itself. The nesting of a document is bounded, so this is too.
+/// Returns the items of a Kubernetes list, as `kubectl get -o yaml` prints it, or of a list of
+/// Azure's REST API, including nested lists. Returns any other document unchanged. The recursion
+/// ends because the nesting of documents is limited.
 fn items(document: Cursor<'_>) -> Vec<Cursor<'_>> {
     let is_list = document.text_at("kind").ends_with("List");
     let items = document.peek("items").filter(|items| is_list && items.is_list());
@@ -105,8 +105,8 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     }
 }
 
-/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and ConfigMaps, which
-/// may configure them; any object with a sink is an event source.
+/// True for objects of Knative, and of compatible Google Cloud brokers and channels. Also true for
+/// a ConfigMap, which may configure them, and for any object with a sink, which is an event source.
 fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let named = group == "knative.dev" || group.ends_with(".knative.dev");
@@ -120,7 +120,7 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     named || google || source || config_map
 }
 
-/// A resource of Event Grid, or a template of resources.
+/// True for an Event Grid resource, or a template with such resources.
 fn is_event_grid(document: &Cursor<'_>) -> bool {
     let holds =
         |field: &str, part: &str| document.text_at(field).to_ascii_lowercase().contains(part);
@@ -131,7 +131,8 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
         || eventgrid::has_destination(document)
 }
 
-/// What is said of a document that has nothing to deploy in it, but says how files beside it are deployed.
+/// Returns the warning for a document that has nothing to deploy, but describes how other files are
+/// deployed.
 fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_named = ["kustomization", "Kustomization"].contains(&document.file_stem());
@@ -147,7 +148,7 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     })
 }
 
-/// Any other object of Kubernetes: files for a cluster also hold services and deployments.
+/// True for any other Kubernetes object, such as a service or a deployment.
 fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let has = |field| document.peek(field).is_some();

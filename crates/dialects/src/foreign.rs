@@ -1,25 +1,26 @@
 //! Recognises files of other tools that describe deliveries, and names the next step for each.
 //!
-//! Separate because HCL, Bicep and the tags of CloudFormation are neither JSON nor YAML: such a file would only have
-//! errors of syntax. A form is recognised by the end of the file's name, or by a key or line of its text. Lines have to
-//! begin in the first column, so a form inside of a document's text does not count.
+//! Separate because HCL, Bicep and the tags of CloudFormation are neither JSON nor YAML, so such a
+//! file would only cause syntax errors. A form is recognised by the extension of its file, or by a
+//! key or line of its text. Lines have to begin in the first column, so a form inside of a
+//! document's text does not count.
 
 use super::text::begins_like_json;
 use delivery::document::findings::Message;
 
-/// A form that is not read.
+/// A file form that is not supported.
 struct Form {
-    /// The words for such a file in a message.
+    /// Name of the form, for messages.
     what: &'static str,
-    /// The ends of its names, in lower case.
+    /// Extensions of its files, in lower case.
     endings: &'static [&'static str],
-    /// Recognises its text.
+    /// Recognises the text.
     is_form: fn(&str) -> bool,
-    /// The help for a text of this form.
+    /// Selects the help for a text of this form.
     next_step: fn(&str) -> &'static str,
 }
 
-/// All forms. The first one that fits counts.
+/// All forms. The first match counts.
 const FORMS: [Form; 4] = [
     Form {
         what: "Bicep",
@@ -51,21 +52,22 @@ const FORMS: [Form; 4] = [
     },
 ];
 
-/// The resources of CloudFormation that are read, by the beginning of their types.
+/// Prefixes of the CloudFormation types that are read.
 const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
 
-/// The next step for deliveries that Azure has.
+/// Next step for deliveries in Azure.
 pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
 const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/from-eventbridge.md; subscriptions of SNS are not read";
 const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
 
-/// Returns true for the name of a form that is not read, such as `main.bicep`.
+/// True for the file name of an unsupported form, such as `main.bicep`.
 #[must_use]
 pub fn is_foreign(name: &str) -> bool {
     FORMS.iter().any(|form| form.is_named(name))
 }
 
-/// The message for a file of a form that is not read, with the next step; `None` for any other file.
+/// Returns the message for a file of an unsupported form, with the next step; `None` for any other
+/// file.
 pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let form = FORMS.iter().find(|form| form.is_named(name));
@@ -81,25 +83,25 @@ impl Form {
     }
 }
 
-/// The next step for Terraform, by the provider whose resources it has.
+/// Selects the next step for Terraform by the provider of its resources.
 fn of_terraform(text: &str) -> &'static str {
     let of_provider = [("azurerm_", AZURE), ("azapi_", AZURE), ("aws_", AWS)];
     let found = of_provider.into_iter().find(|(prefix, _)| text.contains(prefix));
     found.map_or(OTHER, |(_, step)| step)
 }
 
-/// `resource topic 'Microsoft.EventGrid/topics@2022-06-15' = {`
+/// Recognises `resource topic 'Microsoft.EventGrid/topics@2022-06-15' = {`
 fn is_bicep(line: &str) -> bool {
     line.starts_with("resource ") && line.contains(" 'Microsoft.") && line.contains('@')
 }
 
-/// `resource "azurerm_eventgrid_topic" "orders" {`
+/// Recognises `resource "azurerm_eventgrid_topic" "orders" {`
 fn is_terraform(line: &str) -> bool {
     let begins = ["resource \"", "data \"", "module \"", "provider \""];
     begins.iter().any(|begin| line.starts_with(begin)) && line.trim_end().ends_with('{')
 }
 
-/// Returns true if JSON has this key anywhere, or YAML has it in the first column.
+/// True if JSON has this key anywhere, or YAML has it in the first column.
 fn has_key(text: &str, key: &str) -> bool {
     let is_json = begins_like_json(text);
     let quoted = format!("\"{key}\"");
@@ -114,7 +116,7 @@ fn has_key(text: &str, key: &str) -> bool {
     })
 }
 
-/// Returns true for a text with `Type: AWS::…`, with or without quotes.
+/// True for a text with `Type: AWS::…`, with or without quotes.
 fn has_type_of_aws(text: &str) -> bool {
     let quotes = ['"', '\'', ' '];
     text.match_indices("AWS::").any(|(at, _)| {

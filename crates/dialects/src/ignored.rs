@@ -1,17 +1,17 @@
-//! Objects of Kubernetes that have nothing to do with events, counted by kind.
+//! Counts Kubernetes objects that have nothing to do with events, by kind.
 //!
-//! Separate because files for a cluster have hundreds of them: one note for each kind leaves the warnings readable.
+//! Separate because files for a cluster have hundreds of them. One note per kind keeps the warnings
+//! readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::document::findings::shortened;
 use delivery::document::reader::Cursor;
 
-/// The objects that are ignored, by group and kind.
+/// The ignored objects, by group and kind.
 #[derive(Default)]
 pub(super) struct Ignored<'a>(BTreeMap<(&'a str, &'a str), Counted<'a>>);
 
-/// The objects of one kind.
 struct Counted<'a> {
     number: usize,
     versions: BTreeSet<&'a str>,
@@ -19,7 +19,6 @@ struct Counted<'a> {
 }
 
 impl<'a> Ignored<'a> {
-    /// Counts an object.
     pub(super) fn count(&mut self, document: &Cursor<'a>) {
         let [api_version, kind] = ["apiVersion", "kind"].map(|field| document.text_at(field));
         let group = api_version.split_once('/').map_or("", |(group, _)| group);

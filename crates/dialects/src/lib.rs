@@ -1,19 +1,25 @@
-//! Subscription files → subscriptions: text in, a [`Catalogue`] and findings with positions out.
+//! Reads subscription files: text in, a [`Catalogue`] and findings with positions out.
 //!
-//! Separate because the rules of delivery need none of it: they begin with native documents. A file is YAML or JSON
-//! with many documents. Each document belongs to a family of formats by its outermost fields, and each family of others is
-//! one module, which translates its documents into native ones.
+//! Separate because the rules of delivery begin with native documents and need none of this. A file
+//! is YAML or JSON with any number of documents. The outermost fields of a document decide its
+//! family of formats. Each foreign family is one module, which translates its documents into native
+//! ones.
 //!
-//! Steps: text, unless it is of another tool (`foreign`) → documents with positions (`text`) → by family (`family`) → what
-//! references resolve to (`destinations`, `access`) → native documents (`references`; `knative`, `eventgrid`, `eventbridge`
-//! through `translation`) → subscriptions (`delivery::native`). All of them report through one cursor.
+//! The steps are:
+//! - text, unless it belongs to another tool (`foreign`)
+//! - documents with positions (`text`)
+//! - documents by family (`family`)
+//! - targets of references (`destinations`, `access`)
+//! - native documents (`references`; `knative`, `eventgrid`, `eventbridge` through `translation`)
+//! - subscriptions (`delivery::native`)
 //!
-//! Promises: one run finds every problem of every document, each with file, line and column; no field is ignored silently,
-//! so an unknown field is an error, or a warning in the formats of others; no input panics.
+//! All steps report through one cursor type. One run finds every problem of every document, each
+//! with file, line and column. No field is ignored silently: an unknown field is an error, or a
+//! warning in foreign formats. No input causes a panic.
 //!
-//! Does not read files, resolve host names, query a cluster or evaluate templates.
+//! The crate does not read files, resolve host names, query a cluster or evaluate templates.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 mod access;
 mod blank;
@@ -57,44 +63,45 @@ pub use source::Source;
 use text::Parsed;
 use translation::Translated;
 
-/// The content of a set of files, and what is wrong with it.
+/// The content of a set of files, and its problems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// Every topic and subscription without an error.
+    /// All topics and subscriptions without an error.
     pub catalogue: Catalogue,
     /// All findings, in the order of the files and their lines.
     pub findings: Vec<Finding>,
-    /// The subscriptions that the files describe and the catalogue does not have.
+    /// Subscriptions that the files describe and that are missing in the catalogue.
     pub left_out: Vec<LeftOut>,
-    /// Where the documents state each value, for every subscription of the catalogue.
+    /// Positions of all stated values, by subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
-    /// The positions at which the documents name secrets, for every subscription of the catalogue.
+    /// Positions of all names of secrets in the catalogue's subscriptions.
     pub secrets: Vec<NamedSecret>,
-    /// The addresses of the `Destinations` documents, by reference.
+    /// Addresses of the `Destinations` documents, by reference.
     pub destinations: BTreeMap<String, String>,
 }
 
 impl Reading {
-    /// The catalogue, if the files have no errors; warnings and notes are allowed.
+    /// Returns the catalogue if the files have no errors. Warnings and notes are allowed.
     ///
     /// # Errors
-    /// All findings, when one of them is an error.
+    /// All findings, if one of them is an error.
     pub fn into_result(self) -> Result<Catalogue, Vec<Finding>> {
         let failed = self.findings.iter().any(|finding| finding.severity == Severity::Error);
         if failed { Err(self.findings) } else { Ok(self.catalogue) }
     }
 }
 
-/// One file as a tree of values: see [`parse`].
+/// One parsed file: see [`parse`].
 pub struct ParsedFile {
     name: String,
     parsed: Parsed,
 }
 
-/// What findings call the entries of a deployment.
+/// Name of the deployment's entries in findings.
 const DEPLOYED: &str = "Destinations of the deployment";
 
-/// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
+/// Parses one file. This takes most of the time, so a caller with many files may parse several in
+/// parallel.
 #[must_use]
 pub fn parse(file: Source<'_>) -> ParsedFile {
     let Source { name, text } = file;
@@ -108,14 +115,14 @@ pub fn parse(file: Source<'_>) -> ParsedFile {
     ParsedFile { name: name.to_owned(), parsed }
 }
 
-/// Reads one set of files; a document may refer to documents before or after it, in any of them.
+/// Reads one set of files. A document may refer to any other document of the set.
 #[must_use]
 pub fn read(files: &[Source<'_>]) -> Reading {
     read_parsed(&Deployment::default(), files.iter().copied().map(parse).collect())
 }
 
-/// The same of files that are parsed, for a deployment: the files may use its mappings, and its policy of
-/// secrets binds them too.
+/// Reads parsed files for a deployment. The files may use its mappings, and its secret policy
+/// applies to them.
 #[must_use]
 pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let names = files.iter().map(|file| file.name.as_str());
@@ -133,7 +140,7 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let mut ignored = Ignored::default();
     let roots = documents.iter().map(|document| Cursor::root(document, &findings));
     let families = family::sort(roots, &mut ignored);
-    // Before the families, since references may point to any file.
+    // Read before the families, because references may point to any file.
     let destinations = Destinations::read(
         &families.destinations,
         &deployment.destinations,
@@ -168,13 +175,13 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     Reading { catalogue, findings, left_out, origins, secrets, destinations }
 }
 
-/// A native Topic, with addresses in place of its references.
+/// Returns a native Topic with addresses in place of its references.
 fn topic<'a>((document, is_usable): &'a (Node, Option<()>), findings: &'a Findings) -> Topic<'a> {
     let document = Cursor::root(document, findings).translated();
     Topic { document, is_usable: is_usable.is_some() }
 }
 
-/// A native Subscription, with addresses in place of its references.
+/// Returns a native Subscription with addresses in place of its references.
 fn written(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Written {
     let mut copy = None;
     let completed = document.result_or_error(|| {
@@ -185,7 +192,6 @@ fn written(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Written {
     Written::new(copy.unwrap_or_else(|| document.node().clone()), completed.err())
 }
 
-/// The name of a native Topic.
 fn topic_name(document: &Cursor<'_>) -> Option<TopicName> {
     let [namespace, topic] =
         ["namespace", "name"].map(|field| document.text_at(&format!("metadata.{field}")));

@@ -1,7 +1,8 @@
-//! References in native documents: each is replaced by the address that a `Destinations` document or the deployment maps
-//! it to.
+//! Replaces references in native documents by the addresses to which a `Destinations` document or
+//! the deployment maps them.
 //!
-//! Separate because declared fields have addresses only. What is no reference stays as it is written.
+//! Separate because the native reader accepts only addresses. A text that is not a reference stays
+//! unchanged.
 
 use serde_json::json;
 
@@ -11,9 +12,9 @@ use delivery::document::node::Node;
 use delivery::document::reader::Cursor;
 use delivery::subscription::kinds::address::Resolved;
 
-/// The field of a Subscription that is an endpoint.
+/// Field of a Subscription with its endpoint.
 const URL: &str = "spec.destination.url";
-/// The fields that are addresses, each with the field of its key: those of a Subscription, and of a Topic.
+/// Fields with addresses, each with the field of its key: those of a Subscription, and of a Topic.
 const ADDRESSES: [(&str, &str); 5] = [
     (URL, "spec.destination.reference"),
     ("spec.reply", "spec.replyReference"),
@@ -21,11 +22,13 @@ const ADDRESSES: [(&str, &str); 5] = [
     ("defaults.deadLetter.sink", "defaults.deadLetter.reference"),
     ("spec.delivery.deadLetter.sink", "spec.delivery.deadLetter.reference"),
 ];
-/// An address in place of one that cannot be used, which has been reported: the other fields are read nevertheless.
+/// Placeholder for an unusable address, which is already reported, so that the other fields are
+/// read anyway.
 const UNUSABLE: &str = "https://unusable.invalid/";
 
-/// The document with addresses in place of its references, each with its key beside it, and with what the entry of its
-/// destination supplies. The second value is `None` if an address cannot be used, which is reported.
+/// Returns the document with addresses in place of its references, each with its key, and with the
+/// values that the entry of its destination supplies. The second value is `None` if an address is
+/// unusable, which is already reported.
 pub(super) fn resolved(
     document: &Cursor<'_>,
     destinations: &Destinations<'_>,
@@ -35,7 +38,7 @@ pub(super) fn resolved(
     for (path, reference) in ADDRESSES {
         let Some(at) = document.peek(path) else { continue };
         let Some(text) = at.peek_text() else { continue };
-        // A key that is stated beside an address is what it was resolved from.
+        // The key beside an address is the one from which the address was resolved.
         let stated = document.text_at(reference);
         let key = if destinations.maps(stated) { stated } else { text };
         match path {

@@ -1,4 +1,4 @@
-//! The JSON Schema of files in the native form: that of native documents, and that of `Destinations`.
+//! The JSON Schema of native files: native documents, and `Destinations`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::destination_entry::DestinationEntry;
 
-/// The definitions by name.
+/// Returns all definitions by name.
 #[must_use]
 pub fn definitions() -> BTreeMap<String, Json> {
     let mut found = schema::definitions();

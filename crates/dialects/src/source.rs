@@ -1,10 +1,10 @@
-//! A file to read.
+//! The input of [`super::read`] and [`super::parse`].
 
-/// One file: its name, for findings, and its text.
+/// One file to read: its name for findings, and its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What findings call it; usually the path.
+    /// Name of the file in findings, usually its path.
     pub name: &'a str,
-    /// YAML or JSON.
+    /// Text of the file, YAML or JSON.
     pub text: &'a str,
 }

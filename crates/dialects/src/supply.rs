@@ -1,6 +1,6 @@
-//! What the entry of a destination supplies, put into a native document.
+//! Adds the values that the entry of a destination supplies to a native document.
 //!
-//! Separate because it needs both the entries and what a file asks for.
+//! Separate because it needs the entries as well as the requests of a file.
 
 use delivery::document::kind::Alternatives as _;
 use delivery::document::node::Node;
@@ -16,9 +16,10 @@ use super::access::{Access, Asked};
 use super::destinations::Destinations;
 
 impl Destinations<'_> {
-    /// Adds to the `destination` of a native document what its entry supplies and its file asks for. What the document
-    /// states itself stays. `None` where that cannot be used, which is reported at the cursor, where the address is
-    /// written; `key` is that of the entry.
+    /// Adds the values that the entry supplies, and that the file requests, to the `destination` of
+    /// a native document. Values of the document take precedence. Returns `None` if they are
+    /// unusable, and reports that at the cursor, where the address is written. `key` is the key of
+    /// the entry.
     pub(super) fn complete(
         &self,
         document: &mut Node,
@@ -62,7 +63,7 @@ impl Destinations<'_> {
         Some(())
     }
 
-    /// Warns of a token that is asked for and that nothing supplies.
+    /// Adds a warning for a requested token that nothing supplies.
     pub(super) fn warn_missing_token(&self, asked: &Asked<'_>, key: &str) {
         let is_supplied = self.access(key).is_some_and(Access::has_auth);
         if let Some(token) = asked.token.as_ref().filter(|_| !is_supplied) {
@@ -70,7 +71,8 @@ impl Destinations<'_> {
         }
     }
 
-    /// Warns of what the entry of an address has besides the address, where none of it is used; and why.
+    /// Adds a warning if the entry of an address has more than the address, and none of it is used
+    /// for this reason.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
         let unused = self.access(key).map(Access::fields).unwrap_or_default();
         if !unused.is_empty() {
@@ -81,7 +83,8 @@ impl Destinations<'_> {
     }
 }
 
-/// The `auth` of an entry with its positions, and with what the file added at that of the entry.
+/// Returns the `auth` of an entry with its positions. Values from the file get the position of the
+/// entry.
 fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
     let mut copy = of_entry.copied();
     let (kind, fields) = auth.write();
@@ -94,12 +97,12 @@ fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
     copy
 }
 
-/// The field that an entry completes.
+/// Field that an entry completes.
 const DESTINATION: &str = "spec.destination";
-/// The field with its address.
+/// Field with the address.
 const URL: &str = "spec.destination.url";
 
-/// Whether an address is a topic.
+/// True if an address is a topic.
 fn is_topic(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
 }

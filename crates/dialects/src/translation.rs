@@ -1,7 +1,8 @@
-//! A Subscription in the native form that is written in place of one in another format.
+//! A native Subscription that is written in place of one in another format.
 //!
-//! Separate because every other format is read like this: what an object states becomes native fields, each with the
-//! position of what states it. The native reader then adds the defaults of the topic and of the profile.
+//! Separate because every other format is read in this way: the values that an object states become
+//! native fields with their positions. The native reader then adds the defaults of the topic and of
+//! the profile.
 
 use serde_json::{Value as Json, json};
 
@@ -12,22 +13,23 @@ use delivery::native::{API_VERSION, LeftOut, ObjectTopic, Origins, Written};
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
 
-/// What documents of other formats are in the native form.
+/// The documents of other formats, in the native form.
 #[derive(Default)]
 pub(super) struct Translated<'a> {
-    /// The topics that objects define. A native document may describe one as well.
+    /// Topics that objects define. A native document may describe the same topic.
     pub(super) topics: Vec<ObjectTopic<'a>>,
-    /// One native document for each.
+    /// One native document per subscription.
     pub(super) subscriptions: Vec<Translation>,
-    /// The subscriptions that could not be translated.
+    /// Subscriptions that could not be translated.
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// A native document while it is written.
+/// A native document under construction.
 pub(super) struct Translation {
-    /// Values with the positions of the original.
+    /// The document, with the positions of the original.
     pub(super) document: Node,
-    /// Where values come from, if no position says it: parts of several objects, or a class.
+    /// Origins of values without a single position, such as values from several objects or from a
+    /// class.
     pub(super) origins: Origins,
 }
 
@@ -38,7 +40,7 @@ impl From<Translation> for Written {
 }
 
 impl Translation {
-    /// A Subscription without any settings, written in place of the object at the cursor.
+    /// Creates a Subscription without settings in place of the object at the cursor.
     pub(super) fn new(of: &Cursor<'_>) -> Self {
         let mut document = Node::empty(of.position());
         document.set("apiVersion", Node::of_json_at(&json!(API_VERSION), of.position()));
@@ -62,7 +64,7 @@ impl Translation {
         self.document.set(&format!("spec.{path}"), at.translation(value));
     }
 
-    /// The same if both are there.
+    /// Sets a field of `spec` if both value and position are there.
     pub(super) fn set_some<T>(
         &mut self,
         path: &str,

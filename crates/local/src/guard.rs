@@ -1,14 +1,15 @@
-//! Which requests a server on this machine accepts.
+//! Decides which requests a server on this machine accepts.
 //!
-//! Every web page that a browser on this machine shows can send requests to its ports: as itself, or,
-//! once its name resolves to 127.0.0.1 (DNS rebinding), as if the server were its own. Separate, and
-//! before all routes, so that every server here has the same rule and no route can forget it.
+//! Every web page in a browser on this machine can send requests to local ports. It can do so under
+//! its own name, or, after its name resolves to 127.0.0.1 (DNS rebinding), as if the server were
+//! its own. Separate, and before all routes, so that every server has the same rule and no route
+//! can omit it.
 //!
-//! Promises: a request for the name of another host is refused, and so is one of which the browser
-//! says that it comes from another site. A program states no origin, so AWS clients, curl and the
-//! senders of events notice nothing.
+//! Promises: a request for the name of another host is refused, and so is a request that the
+//! browser marks as coming from another site. Programs send no origin, so AWS clients, curl and
+//! event senders are not affected.
 //!
-//! Does not tell programs of this machine apart: nothing here has a login.
+//! Does not distinguish programs on this machine, because these servers have no login.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,26 +22,26 @@ use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 
-/// The names of this machine, on any port: a tunnel or a container may have its own.
+/// The names of this machine, on any port, because a tunnel or a container may use another port.
 pub(crate) const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The relation of the site that made a request, as the browser states it.
+/// The relation between the requesting site and the server, as the browser states it.
 /// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The hosts that a server answers for: this machine, and those that its user named.
+/// The hosts for which a server accepts requests: this machine, and hosts that its user named.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts {
     named: Vec<String>,
     any_address: bool,
 }
 
-/// Why a request is refused: the status, and a sentence that says what is accepted.
+/// The refusal of a request: the status, and a sentence that describes accepted requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// 421 for another host, 403 for another site.
     pub status: StatusCode,
-    /// What is accepted.
+    /// Describes accepted requests.
     pub text: String,
 }
 
@@ -52,7 +53,7 @@ impl IntoResponse for Refusal {
 }
 
 impl Hosts {
-    /// Also a host of this name, on any port.
+    /// Adds a host with this name, on any port.
     #[must_use]
     pub fn and(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -62,8 +63,8 @@ impl Hosts {
         self
     }
 
-    /// Also the address that a server listens on; every one, if it listens on all of them: no name can
-    /// resolve to one in the `Host` header.
+    /// Adds the address that a server listens on. If it listens on all addresses, adds all of them:
+    /// no name in a `Host` header is an address, so DNS rebinding is still refused.
     #[must_use]
     pub fn and_address(self, address: IpAddr) -> Self {
         match address {
@@ -73,21 +74,21 @@ impl Hosts {
         }
     }
 
-    /// Checks every request before the routes.
+    /// Adds a check of every request before the routes.
     pub fn guard(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(Arc::new(self), answer))
     }
 
-    /// Checks whom a request is for and, if a browser made it, from where.
+    /// Checks the host of a request and, if a browser sent it, the requesting site.
     ///
     /// # Errors
-    /// When it is for another host, or from another site.
+    /// When the request is for another host, or from another site.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
         let host = self.check_host(headers, uri)?;
         let is_own = |origin: &str| {
             origin.strip_prefix("http://").is_some_and(|of| of.eq_ignore_ascii_case(host))
         };
-        // `none`: a person, by the address bar or a bookmark.
+        // `none` means that a person used the address bar or a bookmark.
         let is_here = |site: &str| matches!(site, "same-origin" | "none");
         if all_values(headers, &ORIGIN, is_own) && all_values(headers, &FETCH_SITE, is_here) {
             return Ok(());
@@ -98,18 +99,18 @@ impl Hosts {
         Err(Refusal { status: StatusCode::FORBIDDEN, text })
     }
 
-    /// Checks only whom a request is for, and returns its `Host` header. Enough where each URL is a
-    /// secret.
+    /// Checks only the host of a request, and returns its `Host` header. This is sufficient if each
+    /// URL is a secret.
     ///
     /// # Errors
-    /// When it is for another host.
+    /// When the request is for another host.
     pub fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &Uri) -> Result<&'a str, Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let host = host.filter(|host| self.has(host));
-        // The request line may name a host too, and it takes precedence (RFC 9112, 3.2.2).
+        // The request line may name a host too, which takes precedence (RFC 9112, 3.2.2).
         let absolute = uri.authority().is_none_or(|authority| self.has(authority.as_str()));
-        // More than one is refused: it would be open which of them counts.
+        // Refuse several `Host` headers, because it would be ambiguous which one counts.
         match (host, hosts.next()) {
             (Some(host), None) if absolute => Ok(host),
             _ => Err(self.other_host()),
@@ -119,7 +120,7 @@ impl Hosts {
     fn has(&self, authority: &str) -> bool {
         let Ok(parsed) = authority.parse::<Authority>() else { return false };
         let name = parsed.host();
-        // The parser takes anything for a port, and a name in front of an `@`.
+        // The parser accepts anything as a port, and a user name before an `@`.
         let has_port = parsed.port_u16().is_some_and(|port| authority == format!("{name}:{port}"));
         if !has_port && authority != name {
             return false;
@@ -147,7 +148,7 @@ fn is_address(host: &str) -> bool {
     host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
-/// Whether all values of a header are allowed; also when there is none.
+/// Returns true if all values of a header are allowed, or the header is missing.
 fn all_values(headers: &HeaderMap, name: &HeaderName, is_allowed: impl Fn(&str) -> bool) -> bool {
     headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&is_allowed))
 }

@@ -1,11 +1,12 @@
-//! The HTTP client of AWS clients on a developer's machine: requests to this machine use no proxy.
+//! The HTTP client of AWS clients on a developer's machine: requests to this machine bypass
+//! proxies.
 //!
-//! The SDK takes its proxy from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`), for every
-//! host that `NO_PROXY` does not name; a proxy cannot reach a server that listens on 127.0.0.1 here,
-//! and it would be shown what is meant for nobody else. Separate because which host a request goes to
-//! is known only request by request: one service may have an endpoint here, another in the cloud.
+//! The SDK configures its proxy from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`),
+//! for every host that `NO_PROXY` does not name. A proxy cannot reach a server that listens on
+//! 127.0.0.1 here, and must not see its requests. Separate because the host is only known per
+//! request: one service may have a local endpoint, another one in the cloud.
 //!
-//! Does not change how other hosts are reached.
+//! Does not change requests to other hosts.
 
 use std::net::IpAddr;
 
@@ -21,10 +22,11 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use http::Uri;
 
-/// The only TLS of this workspace.
+/// The only TLS implementation of this workspace.
 const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
 
-/// A client that reaches this machine directly, and other hosts as the environment says.
+/// Returns a client that reaches this machine directly, and other hosts through the proxy of the
+/// environment.
 #[must_use]
 pub fn http_client() -> SharedHttpClient {
     let elsewhere = Builder::new().build_with_connector_fn(|settings, components| {
@@ -38,14 +40,15 @@ pub fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(ByHost { here, elsewhere })
 }
 
-/// Whether an address is one of this machine.
+/// Returns true if the URI is on this machine.
 #[must_use]
 pub fn is_here(uri: &str) -> bool {
     let uri = uri.parse::<Uri>();
     uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback))
 }
 
-/// A loopback address, `localhost`, or a name below that (RFC 6761, 6.3), as S3 has one for each bucket.
+/// Recognises a loopback address, `localhost`, or a subdomain of it (RFC 6761, 6.3), as S3 uses for
+/// each bucket.
 fn is_loopback(host: &str) -> bool {
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
@@ -81,7 +84,7 @@ impl HttpConnector for ConnectorByHost {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let ByHost { here, elsewhere } = &self.clients;
         let client = if is_here(request.uri()) { here } else { elsewhere };
-        // Each client keeps its connectors: it is built once, when it is first needed.
+        // Each client caches its connectors, so they are built once, on first use.
         client.http_connector(&self.settings, &self.components).call(request)
     }
 }

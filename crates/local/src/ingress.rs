@@ -1,8 +1,8 @@
-//! Publishing over HTTP, on a developer's machine: [`delivery::publish`] behind a server, for the topics of
-//! the subscriptions.
+//! Publishing over HTTP on a developer's machine: a server for [`delivery::publish`], for the
+//! topics of the subscriptions.
 //!
-//! In the cloud there are the ingress function and queues. An invalid event is rejected before anything is
-//! queued, with a 4xx and a JSON error, and so is a topic that does not exist. An accepted request is queued
+//! In the cloud, the ingress function and queues do this. An invalid event or an unknown topic is
+//! rejected before anything is queued, with a 4xx and a JSON error. An accepted request is queued
 //! unchanged, as one message.
 
 use std::collections::BTreeSet;
@@ -31,10 +31,11 @@ use serde_json::json;
 
 use crate::guard::Hosts;
 
-/// The most topics that a refusal names.
+/// The most topics in a refusal.
 const TOPICS_NAMED: usize = 20;
 
-/// The path below which publishers to the queue ask whether a topic exists. No namespace has such a name.
+/// The path below which programs that publish to the queue check whether a topic exists. No
+/// namespace has such a name.
 pub const TOPICS_PATH: &str = "_topics";
 
 /// The tag of the events queue with the address of its ingress.
@@ -47,17 +48,17 @@ pub struct Ingress {
     pub queue: EventsQueue,
     /// The subscriptions, which define the topics.
     pub subscriptions: LiveTopics,
-    /// The topic of requests that name none. Without it, that is the only topic of a file, if it has one.
+    /// The topic of requests without one. If it is `None`, the only topic of the subscriptions is
+    /// used, if there is only one.
     pub default_topic: Option<TopicName>,
-    /// The keys of which a request needs one; without any, everybody may publish.
+    /// The accepted keys; without keys, everyone may publish.
     pub keys: Vec<Secret>,
-    /// The senders that are granted a handshake.
+    /// The senders whose handshake is granted.
     pub origins: AllowedOrigins,
-    /// The hosts that it answers for.
+    /// The hosts for which it accepts requests.
     pub hosts: Hosts,
 }
 
-/// A refusal as a response.
 struct Refused(Refusal);
 
 impl From<Refusal> for Refused {
@@ -83,17 +84,17 @@ fn json_response(status: u16, body: String) -> Response {
 }
 
 impl Ingress {
-    /// Tags the events queue with this address of the ingress, where publishers find which topics there are.
+    /// Tags the events queue with the address of the ingress, where publishers check topics.
     ///
     /// # Errors
-    /// When the queue does not take it.
+    /// When the queue refuses the tag.
     pub async fn announce(&self, sqs: &aws_sdk_sqs::Client, address: &str) -> anyhow::Result<()> {
         let tag = sqs.tag_queue().queue_url(self.queue.url());
         tag.tags(INGRESS_TAG, address).send().await?;
         Ok(())
     }
 
-    /// The routes, closed to web pages of other sites.
+    /// Returns the routes, closed to web pages of other sites.
     pub fn router(self) -> Router {
         let hosts = self.hosts.clone();
         let routes = Router::new()
@@ -104,7 +105,8 @@ impl Ingress {
         hosts.guard(routes)
     }
 
-    /// The newest subscriptions, with this topic: one that was just added must not be a 404.
+    /// The newest subscriptions, including this topic: a topic that was just added must not give
+    /// 404.
     async fn newest(&self, topic: Option<&TopicName>) -> Result<Arc<Catalogue>, Refusal> {
         let newest = async {
             let known = self.subscriptions.current().await?;
@@ -113,7 +115,7 @@ impl Ingress {
         newest.await.map_err(|problem| Refusal::new(503, problem))
     }
 
-    /// What a path means that names no topic, or no namespace.
+    /// The topic for a path without topic or namespace.
     async fn default_topic(&self) -> Result<DefaultTopic, Refusal> {
         if let Some(topic) = &self.default_topic {
             return Ok(topic.clone().into());
@@ -124,7 +126,7 @@ impl Ingress {
     }
 }
 
-/// The only topic that there is, and the only namespace.
+/// The only topic, and the only namespace, if there is only one.
 fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     let topics: BTreeSet<&TopicName> = topics.collect();
     let namespaces: BTreeSet<&String> = topics.iter().map(|topic| &topic.namespace).collect();
@@ -135,8 +137,9 @@ fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     }
 }
 
-/// Whether there is this topic, for publishers that send to the queue: `{"topic","queue"}`, and of an
-/// unknown one `{"error","queue"}` with 404. By the queue they know that it is about theirs.
+/// Responds to a query for a topic by a publisher that sends to the queue. The response is
+/// `{"topic","queue"}`, or `{"error","queue"}` with 404 for an unknown topic. The publisher
+/// compares the queue with its own.
 async fn describe(
     State(ingress): State<Arc<Ingress>>,
     path: Result<Path<(String, String)>, PathRejection>,
@@ -199,7 +202,8 @@ fn granted_response(granted: Vec<(&'static str, String)>) -> Response {
     headers.collect::<HeaderMap>().into_response()
 }
 
-/// Why a body was not read; of one that is too large, how large it is, if its sender says so.
+/// The error for a body that was not read. For one that is too large, it has the size if the sender
+/// declared it.
 fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
     if problem.status() != StatusCode::PAYLOAD_TOO_LARGE {
         return Refusal::new(problem.status().as_u16(), problem.body_text());

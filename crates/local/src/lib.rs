@@ -1,14 +1,18 @@
-//! A local AWS in this process: queues, object storage, and the event source mappings between
-//! queues and functions.
+//! A local AWS in this process: queues, object storage, a table, and the event source mappings
+//! between queues and functions.
 //!
-//! It is a crate of its own so that code for a developer's machine is never part of a deployed
-//! function. It promises that the same AWS clients, and the user's own tools, work against it; it
-//! does not implement all of AWS. [`stack::Stack`] is the whole application on it, [`ingress`]
-//! publishes over HTTP, [`subscriber`] is a destination for trials, [`guard`] keeps web pages away from
-//! all of them, [`http_client`] keeps proxies out, [`watch`] forwards the log lines of the functions, and
-//! [`observe`] what they receive and send.
+//! Separate so that code for a developer's machine is never part of a deployed function.
+//!
+//! - [`aws`] is the local AWS, and [`mapping`] invokes functions for its queues. [`stack::Stack`]
+//!   is the whole application on them.
+//! - [`ingress`] publishes over HTTP, and [`subscriber`] is a destination for trials.
+//! - [`guard`] keeps web pages away from all of them, and [`http_client`] bypasses proxies.
+//! - [`watch`] forwards the log lines of the functions, and [`observe`] their records and requests.
+//!
+//! Promises: the same AWS clients, and the user's own tools, work with it. Does not implement all
+//! of AWS.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 pub mod aws;

@@ -1,38 +1,38 @@
-//! What the functions on this machine receive and send, for a page that shows it.
+//! Reports the records and requests of the functions on this machine, for a page that shows them.
 //!
-//! Log lines never hold bodies or headers, and a developer wants to see both. Separate, and at the ports,
-//! so that the functions are the same libraries as in the cloud and know nothing of it.
+//! Log lines never contain bodies or headers, but developers want to see both. Separate, and at the
+//! ports, so that the functions are the same libraries as in the cloud, and do not depend on it.
 //!
-//! Promises: an exchange is observed before the function sees how it ended, so before any log line about it;
-//! nothing waits for the observer. Does not hide anything: requests hold secrets, and whoever observes has to
-//! redact them before they are shown or kept.
+//! Promises: an exchange is observed before the function receives its result, and therefore before
+//! any log line about it. Nothing waits for the observer. Redacts nothing: requests contain
+//! secrets, which the receiver must redact before showing or storing them.
 
 use delivery::delivery::outcome::Exchange;
 use delivery::ports::{Late, QueueName, Record, SendHttp};
 use delivery::request::Request;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Something that was received or sent.
+/// A received record, or a sent request.
 #[derive(Debug)]
 pub enum Observation {
-    /// A record of the events queue; again when it is redelivered.
+    /// A record of the events queue; repeated when it is redelivered.
     Received(Record),
-    /// A request and how it ended, as they are: with secrets.
+    /// A request and its result, including secrets.
     Exchanged(Box<(Request, Exchange)>),
 }
 
-/// Who is told; nobody by default.
+/// Sends observations to a channel; by default to none.
 #[derive(Debug, Clone, Default)]
 pub struct Observer(Option<UnboundedSender<Observation>>);
 
 impl Observer {
-    /// One that is told by this channel.
+    /// Creates an observer that sends to this channel.
     #[must_use]
     pub fn new(sender: UnboundedSender<Observation>) -> Self {
         Self(Some(sender))
     }
 
-    /// Tells of the records of the events queue among these.
+    /// Reports the records of the events queue among these.
     pub(crate) fn received(&self, records: &[Record]) {
         for record in records.iter().filter(|record| record.queue == QueueName::Events) {
             self.tell(|| Observation::Received(record.clone()));
@@ -45,13 +45,13 @@ impl Observer {
 
     fn tell(&self, observation: impl FnOnce() -> Observation) {
         if let Some(sender) = &self.0 {
-            // The receiver is gone when the program ends: no error.
+            // Ignore a closed channel: the program is ending.
             let _ = sender.send(observation());
         }
     }
 }
 
-/// A sender, with an observer of its exchanges.
+/// Reports the exchanges of a sender.
 #[derive(Debug)]
 pub(crate) struct ObservedSender<S> {
     pub(crate) sender: S,

@@ -1,8 +1,8 @@
 //! The whole application on this machine: the local AWS, both functions, and their event source
 //! mappings.
 //!
-//! The functions are the libraries that run in Lambda, with the same AWS clients; only the endpoints
-//! are local.
+//! The functions are the libraries that run in Lambda, with the same AWS clients. Only the
+//! endpoints are local.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,39 +36,38 @@ use url::Url;
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// The visibility timeout: six times the functions' timeout, as in the template.
 const VISIBILITY_TIMEOUT_SECONDS: u32 = 360;
-/// Messages per invocation.
+/// The most messages per invocation.
 const BATCH_SIZE: u8 = 10;
-/// Concurrent invocations per queue. More than in the template, because they cost nothing here and
-/// a destination that hangs occupies an invocation for its whole response timeout.
+/// The most concurrent invocations per queue. Higher than in the template, because invocations are
+/// free here, and a hanging destination occupies one for its whole response timeout.
 const CONCURRENCY: u8 = 200;
 
 /// The configuration of a stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
-    /// The port of the local AWS; 0 takes any free one.
+    /// The port of the local AWS; 0 means any free one.
     pub aws_port: u16,
     /// The folder of all data.
     pub data: PathBuf,
     /// The folder of the subscriptions' objects.
     pub subscriptions: PathBuf,
-    /// `ALLOW_PRIVATE_DESTINATIONS`.
+    /// The value of `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
     /// The AWS targets of subscriptions.
     pub targets: TargetSettings,
-    /// `DEFAULT_TOPIC`.
+    /// The value of `DEFAULT_TOPIC`.
     pub default_topic: Option<TopicName>,
 }
 
 /// The AWS targets that subscriptions may use; by default none.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSettings {
-    /// `AWS_TARGETS`.
+    /// The value of `AWS_TARGETS`.
     pub listed: String,
-    /// `AWS_ENDPOINT_URL`: a server in the place of AWS.
+    /// The value of `AWS_ENDPOINT_URL`: a server in place of AWS.
     pub endpoint: Option<Url>,
 }
 
-/// The queue of deadletter.
 const DEAD_LETTER_QUEUE: &str = "dead-letter";
 
 /// A running stack.
@@ -78,23 +77,23 @@ pub struct Stack {
     subscriptions: Location,
     mappings: JoinSet<()>,
     stop: watch::Sender<bool>,
-    /// Stores dead letters whatever their delay.
+    /// Stores dead letters regardless of their delay.
     at_end: Arc<(DeadLetters<AwsStoragePorts>, SourceQueues)>,
 }
 
 impl Stack {
-    /// Starts everything; the stack runs until it is stopped.
+    /// Starts everything. The stack runs until it is stopped.
     ///
     /// # Errors
-    /// When a port is taken or a file or folder cannot be used.
+    /// When a port is in use, or a file or folder cannot be used.
     pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
         Self::start_with(config, |name, _| std::env::var(name).ok()).await
     }
 
-    /// The same, with secrets `env:NAME` from this lookup instead of the environment.
+    /// Starts the stack with secrets `env:NAME` from this lookup instead of the environment.
     ///
     /// # Errors
-    /// When a port is taken or a file or folder cannot be used.
+    /// When a port is in use, or a file or folder cannot be used.
     pub async fn start_with(
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
@@ -103,10 +102,11 @@ impl Stack {
         Self::start_observed(config, secrets, identity, Observer::default()).await
     }
 
-    /// The same, with who signs requests, and an observer of what is received and sent.
+    /// Starts the stack with an identity that signs requests, and an observer of records and
+    /// requests.
     ///
     /// # Errors
-    /// When a port is taken or a file or folder cannot be used.
+    /// When a port is in use, or a file or folder cannot be used.
     pub async fn start_observed(
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
@@ -119,7 +119,7 @@ impl Stack {
             VISIBILITY_TIMEOUT_SECONDS,
         );
         let aws = LocalAws::start(aws_config).await?;
-        // A `file://` address needs an absolute path.
+        // A `file://` URL needs an absolute path.
         let file = config.subscriptions.canonicalize();
         let file = file.with_context(|| {
             format!("the subscriptions {} cannot be read", config.subscriptions.display())
@@ -166,39 +166,40 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The local AWS.
+    /// Returns the local AWS.
     #[must_use]
     pub fn aws(&self) -> &LocalAws {
         &self.aws
     }
 
-    /// A client of the queues.
+    /// Returns a client of the queues.
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()))
     }
 
-    /// The events queue.
+    /// Returns the events queue.
     #[must_use]
     pub fn events_queue(&self) -> EventsQueue {
         EventsQueue::new(self.sqs(), self.aws.queue_url("events"))
     }
 
-    /// The subscriptions, read again when they change.
+    /// Returns the subscriptions, which are read again when they change.
     #[must_use]
     pub fn subscriptions(&self) -> LiveTopics {
         let client = s3_client(&local_clients(&self.aws.endpoint()));
         LiveTopics::at(&self.subscriptions, client)
     }
 
-    /// Stops after the running invocations have ended and all dead letters are stored, also those whose delay is not over.
-    /// Returns the number of messages that are lost with the in-memory queues, by queue.
+    /// Stops after the running invocations have ended and all dead letters are stored, including
+    /// those whose delay is not over. Returns the number of messages that are lost with the
+    /// in-memory queues, by queue.
     ///
     /// # Errors
     /// When the local AWS does not respond.
     pub async fn stop(mut self) -> anyhow::Result<Vec<(String, u64)>> {
         self.stop.send_replace(true);
-        // Before the queues stop: running invocations still send to them.
+        // Wait before the queues stop, because running invocations still send to them.
         while self.mappings.join_next().await.is_some() {}
         self.aws.release_dead_letters().await?;
         let mapping = self.mapping(DEAD_LETTER_QUEUE, BATCH_SIZE);
@@ -233,7 +234,7 @@ impl Stack {
         let mapping = self.mapping(queue, batch_size);
         let mut stopped = stopped.clone();
         self.mappings.spawn(mapping.run(handler, async move {
-            // An error means that the stack was dropped, which has to stop the mapping too.
+            // An error means that the stack was dropped, which must stop the mapping too.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         }));
     }
@@ -265,7 +266,7 @@ async fn invoke_deadletter(
     Ok(records::answer(dead_letters.handle(&records).await))
 }
 
-/// The functions' environment, with the variables that the template sets.
+/// The environment of the functions, with the variables that the template sets.
 fn environment(
     aws: &LocalAws,
     subscriptions: &Path,

@@ -1,7 +1,7 @@
-//! A sample subscriber: reports each request it receives and responds with configured statuses.
+//! A sample subscriber: reports each request it receives, and responds with configured statuses.
 //!
-//! It is the other end of a delivery, for trying things out. It accepts every path and method, and
-//! it consents to every validation request; those do not consume a configured status.
+//! It is a destination for trials. It accepts every path and method, and consents to every
+//! validation request; these do not consume a configured status.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use crate::guard::Hosts;
 /// A received request.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// When it was received.
+    /// The time of receipt.
     pub at_ms: u64,
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path.
+    /// The path of the URL.
     pub path: String,
-    /// Its headers.
+    /// The header fields.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The complete body.
     pub body: Bytes,
 }
 
 impl Received {
-    /// Whether it asks for consent instead of delivering anything.
+    /// Returns true if the request asks for consent and delivers nothing.
     #[must_use]
     pub fn is_handshake(&self) -> bool {
         consent_response(self).is_some()
     }
 }
 
-/// Answers with these statuses in turn, each after the same delay; the last one repeats, and an
-/// empty list means 200.
+/// Returns a function that responds with these statuses in turn, each after the same delay. The
+/// last one repeats, and an empty list means 200.
 pub fn status_sequence(
     statuses: Vec<StatusCode>,
     delay_ms: u64,
@@ -65,22 +65,22 @@ pub struct Subscriber {
 }
 
 impl Subscriber {
-    /// Listens on this port of 127.0.0.1; 0 takes any free one.
+    /// Listens on this port of 127.0.0.1; 0 means any free one.
     ///
     /// # Errors
-    /// When the port is taken.
+    /// When the port is in use.
     pub async fn listen(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         Ok(Self { listener, hosts: Hosts::default() })
     }
 
-    /// Answers for these hosts, which a tunnel may name.
+    /// Accepts requests for these hosts, such as the name of a tunnel.
     #[must_use]
     pub fn answering_for(self, hosts: Hosts) -> Self {
         Self { hosts, ..self }
     }
 
-    /// The port it listens on.
+    /// Returns the port it listens on.
     ///
     /// # Errors
     /// When the operating system does not return the address.
@@ -89,7 +89,8 @@ impl Subscriber {
     }
 
     /// Serves until the future is dropped. `answer` returns the status for a request, and the delay
-    /// before the response in milliseconds; `on_request` is called with each request and its status.
+    /// before the response in milliseconds; `on_request` is called with each request and its
+    /// status.
     ///
     /// # Errors
     /// When the listener fails.
@@ -118,7 +119,7 @@ async fn respond(
         return response;
     }
     let (status, delay_ms) = answer(received);
-    // Before the delay, so that a request whose sender gives up is seen too.
+    // Call this before the delay, so that a request whose sender gives up is reported too.
     on_request(received, status);
     if delay_ms > 0 {
         Machine.sleep(delay_ms).await;

@@ -1,8 +1,8 @@
 //! The log lines of the functions as a stream of values, for the local run.
 //!
-//! In the cloud the lines are JSON in a log; on a developer's machine they can be printed or waited
-//! for. Lines and fields are the same: this is a `tracing` layer, and the functions do not know
-//! about it.
+//! In the cloud, the lines are JSON in a log. On a developer's machine, programs print them or wait
+//! for them. Lines and fields are the same, because this is a `tracing` layer, on which the
+//! functions do not depend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,31 +17,31 @@ use tracing_subscriber::layer::{Context, Layer};
 /// One log line.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Its name, such as `delivery.attempted`.
+    /// The name, such as `delivery.attempted`.
     pub name: String,
-    /// When it was written.
+    /// The time of writing.
     pub at_ms: u64,
-    /// Its level.
+    /// The severity.
     pub level: Level,
-    /// Its fields, as text.
+    /// The values as text, by the names of their fields.
     pub fields: BTreeMap<&'static str, String>,
 }
 
 impl Line {
-    /// A field, empty when the line has none of that name.
+    /// Returns the value of a field; empty if the line has no such field.
     #[must_use]
     pub fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 }
 
-/// Whether a line of this target is of our own crates.
+/// Returns true if a target belongs to a crate of lastmile.
 #[must_use]
 pub fn is_ours(target: &str) -> bool {
     ["adapters", "dispatch", "deadletter", "local"].iter().any(|ours| target.starts_with(ours))
 }
 
-/// Sends each line of our own crates to a channel.
+/// Sends each line of lastmile's own crates to a channel.
 #[derive(Debug)]
 pub struct Watch(pub UnboundedSender<Line>);
 
@@ -54,7 +54,7 @@ impl<S: Subscriber> Layer<S> for Watch {
         let (at_ms, level) = (Machine.now_ms(), *metadata.level());
         let mut line = Line { name: String::new(), at_ms, level, fields: BTreeMap::new() };
         event.record(&mut line);
-        // The receiver is gone when the program ends: no error.
+        // Ignore a closed channel: the program is ending.
         let _ = self.0.send(line);
     }
 }

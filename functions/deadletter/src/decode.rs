@@ -1,9 +1,9 @@
-//! From a record of the dead-letter queue to its dead letter. Pure.
+//! Reads the dead letter of a record of the dead-letter queue. Pure.
 //!
-//! Most records carry the `deadletter` attribute that dispatch wrote. One without it arrived by
-//! native redrive, after dispatch failed on it again and again: what is known of it becomes a dead
-//! letter with the reason `ProcessingFailed`. Publishers wrote what the events queue gave up, so such
-//! a record has no attribute here.
+//! Most records have the attribute `deadletter`, which dispatch wrote. A record without it arrived
+//! by native redrive, after dispatch had failed on it repeatedly. Its event becomes a dead letter
+//! with the reason `ProcessingFailed`. A record that the events queue gave up has no trusted
+//! attribute, because a publisher wrote its attributes.
 
 use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
@@ -13,14 +13,14 @@ use delivery::ports::{Attribute, Record};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
-/// The detail of a message that arrived by native redrive. The same at every receive, because a dead
-/// letter is a function of its message.
+/// Detail of a dead letter that arrived by native redrive. Constant, because a dead letter is a
+/// function of its message.
 const REDRIVEN: &str = "its queue gave it up: it was received again and again without an end";
 
-/// Reads a record.
+/// Reads the dead letter of a record.
 ///
 /// # Errors
-/// [`WireError`] when newer code may be able to read its attribute: the record has to wait.
+/// [`WireError`] if newer code may be able to read the attribute. The record has to wait.
 pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireError> {
     let topic = || record.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let read = match record.trusted_attribute() {
@@ -43,17 +43,18 @@ pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireEr
 }
 
 fn event_of(record: &Record) -> Event {
-    // This function reads no subscriptions, so the input of the topic is not known here.
+    // This function reads no subscriptions, so it cannot know the input of the topic.
     Event::recall(&record.body, Input::Auto)
 }
 
 fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
-    // Not the time of this receive: every redelivery would begin a new period of trying.
+    // The first receive: with the current time, every redelivery would begin a new period of
+    // trying.
     DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
         .with_detail(why)
 }
 
-/// A published record that dispatch could never decode.
+/// Returns the whole published record that dispatch could never decode, as one delivery.
 fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
     let topic = publication.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };

@@ -1,12 +1,12 @@
-//! deadletter: from the dead-letter queue to object storage.
+//! deadletter: stores the dead letters of the dead-letter queue in object storage.
 //!
-//! This file is the flow of a batch, top to bottom: **decode → due? → store → record ends → done, retry
-//! later, or last resort**. The dead letter in the message holds everything: this function reads no
-//! subscriptions. A record is acknowledged only when its blob is in storage or its message in the
-//! last-resort queue, so a dead letter is never lost. The [ends of replayed deliveries](replay_end) are recorded last, those of a
-//! job together.
+//! This file is the flow of a batch, top to bottom: **decode → due? → store → record ends → done,
+//! retry later, or last resort**. The message contains the whole dead letter, so the function reads
+//! no subscriptions. A record is acknowledged only after its dead letter is in storage or in
+//! another message, so no dead letter is lost. The [ends of replayed deliveries](replay_end) are
+//! recorded last, together for each job.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 mod decode;
 mod replay_end;
@@ -31,10 +31,12 @@ use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
 
-/// How long a dead letter is hidden that is too large to be sent again, and that storage refuses. Its queue would give it up to the
-/// last-resort queue after 1,000 receives, where attributes are believed. This makes them last longer than the 14 days of a message.
+/// Visibility timeout of a dead letter that storage refuses and that is too large to be sent again.
+/// After 1,000 receives its queue would move it to the last-resort queue, where the publisher's
+/// attributes would be trusted. With 30 minutes each, 1,000 receives outlast the 14 days of a
+/// message.
 const TOO_LARGE_MS: u64 = 30 * MINUTE_MS;
-/// Blobs that are being stored at a time.
+/// Maximum number of blobs that are stored concurrently.
 const AT_ONCE: usize = 50;
 
 /// The deadletter function over its ports.
@@ -43,39 +45,39 @@ pub struct DeadLetters<P> {
     ports: P,
     container: Container,
     telemetry: Telemetry,
-    /// The delays of dead letters are over.
+    /// True if dead letters are stored without their delay.
     ends_delays: bool,
 }
 
 impl<P: StoragePorts> DeadLetters<P> {
-    /// The function with its ports and the deployment's container.
+    /// Creates the function with the deployment's default container.
     pub fn new(ports: P, container: Container) -> Self {
         Self { ports, container, telemetry: Telemetry::default(), ends_delays: false }
     }
 
-    /// Stores each dead letter at once, whatever its delay: for a queue that is about to be lost.
+    /// Stores each dead letter without its delay, for a queue that is about to be lost.
     #[must_use]
     pub fn ending_delays(self) -> Self {
         Self { ends_delays: true, ..self }
     }
 
-    /// Sets the telemetry.
+    /// Replaces the default telemetry.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
     }
 
-    /// What it logs and counts with.
+    /// Returns the telemetry that logs and counts for this function.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// The metric lines of what happened since they were read last.
+    /// Returns the metric lines since the last call.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
+    /// Handles a batch. Returns the message ids of the records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
         let now_ms = self.ports.now_ms();
         let (mut received, mut waits, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -114,13 +116,14 @@ impl<P: StoragePorts> DeadLetters<P> {
             }
         }
         redeliver.extend(self.record_ends(ends).await);
-        // Only now: one that is redelivered is counted when it is done.
+        // Counted last, so that a record that is redelivered now is counted only once.
         let done = stored.into_iter().filter(|one| !redeliver.contains(&one.record.message));
         done.for_each(|one| self.telemetry.dead_lettered(&one.letter));
         redeliver
     }
 
-    /// Records these ends, those of a job together. Names the records that have to be redelivered.
+    /// Records ends, together for each job. Returns the message ids of the records that have to be
+    /// redelivered.
     async fn record_ends(&self, ends: Vec<ReceivedEnd<'_>>) -> Vec<String> {
         let ends = replay_end::by_job(ends);
         let recorded = ends
@@ -130,8 +133,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await
     }
 
-    /// Lets a record wait that cannot be read; a panic in it is contained. Names it if it has to be
-    /// redelivered.
+    /// Re-enqueues an unreadable record and contains a panic. Returns its message id if it has to
+    /// be redelivered.
     async fn contained_wait(&self, record: &Record, why: Unread) -> Vec<String> {
         let waits = match why {
             Unread::Unreadable(why) => {
@@ -142,8 +145,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         if waits.unwrap_or(false) { Vec::new() } else { vec![record.message.clone()] }
     }
 
-    /// Re-enqueues a record as it is, so that newer code may read it. One that is too large to carry the
-    /// count of its waits, or that the queue does not take, stays where it is.
+    /// Re-enqueues a record unchanged, so that newer code may read it. A record stays in its queue,
+    /// hidden, if it is too large for the counter of its waits or the queue refuses the message.
     async fn wait_unread(&self, record: &Record, why: &str) -> bool {
         if record.waits_long_unread(self.ports.now_ms()) {
             telemetry::unreadable_for_long(&record.message, why);
@@ -160,7 +163,6 @@ impl<P: StoragePorts> DeadLetters<P> {
         false
     }
 
-    /// Stores these dead letters.
     async fn store_all<'a>(
         &self,
         received: &'a [Received<'a>],
@@ -170,7 +172,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(stores).buffer_unordered(AT_ONCE).collect().await
     }
 
-    /// Stores a dead letter. After a panic in it, its record is redelivered.
+    /// Stores a dead letter and contains a panic, after which its record is redelivered.
     async fn contained_store<'a>(
         &self,
         one: &'a Received<'a>,
@@ -180,7 +182,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         (one, handled.unwrap_or(Handled::Redelivered))
     }
 
-    /// Stores a dead letter, if it is due.
+    /// Stores a dead letter if it is due.
     async fn store(&self, one: &Received<'_>, now_ms: u64) -> Handled {
         let Received { record, letter } = one;
         let is_sent = if now_ms < letter.not_before_ms {
@@ -194,14 +196,14 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent { Handled::Sent } else { Handled::Redelivered }
     }
 
-    /// Handles a record whose dead letter storage refused; true if it is done.
+    /// Handles a record whose dead letter storage refused. True if the record is done.
     async fn is_done_without_storage(
         &self,
         Received { record, letter }: &Received<'_>,
         error: &PutError,
         now_ms: u64,
     ) -> bool {
-        // Saturating: another machine decided, and its clock may be ahead of ours.
+        // Saturating: another machine decided, and its clock may be ahead.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
             return self.last_resort(record, letter, &error.to_string(), since_ms).await;
@@ -211,8 +213,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         self.retry_later(record, letter, wait_ms).await
     }
 
-    /// Re-enqueues a dead letter, so that its waits use up no receives. One that does not fit a
-    /// message, or that the queue does not take, stays where it is.
+    /// Re-enqueues a dead letter, so that its waits use up no receives. It stays in its queue,
+    /// hidden, if it does not fit a message or the queue refuses the message.
     async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
         let message = message(letter, wait_ms);
         if !message.fits() {
@@ -226,14 +228,14 @@ impl<P: StoragePorts> DeadLetters<P> {
         false
     }
 
-    /// Leaves a record in its queue, hidden for this long.
     async fn leave_hidden(&self, record: &Record, wait_ms: u64) {
         let seconds = hidden_seconds(wait_ms);
-        // Should it fail, the queue's own visibility timeout applies: nothing is lost.
+        // If this fails, the queue's own visibility timeout applies, and nothing is lost.
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Moves a dead letter to the last-resort queue. One that this does not take stays where it is.
+    /// Moves a dead letter to the last-resort queue. If that queue refuses it, it stays in its own
+    /// queue, hidden.
     async fn last_resort(
         &self,
         record: &Record,
@@ -243,13 +245,14 @@ impl<P: StoragePorts> DeadLetters<P> {
     ) -> bool {
         let message = message(letter, 0);
         let fits = message.fits();
-        // One that is too large for any queue stays in its own.
+        // A dead letter that is too large for a message stays in its own queue.
         let is_sent = fits && self.send(QueueName::LastResort, message).await;
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
             let wait_ms = storage_ms(since_ms).max(if fits { 0 } else { TOO_LARGE_MS });
-            // Each time: it is in no other queue, and its own deletes it after 14 days.
+            // Logged each time: it is in no other queue, and its own queue deletes it after 14
+            // days.
             telemetry::refused(&letter.delivery, problem, wait_ms);
             self.leave_hidden(record, wait_ms).await;
         }
@@ -266,17 +269,16 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 }
 
-/// The result for a record with a dead letter.
 enum Handled {
-    /// Its dead letter is stored, in a container or in a queue.
+    /// The dead letter is stored, in a container or in a queue.
     Stored(Option<BlobLocation>),
-    /// Its dead letter is in one of our own queues.
+    /// The dead letter is in one of the internal queues.
     Sent,
-    /// It has to be redelivered.
+    /// The record has to be redelivered.
     Redelivered,
 }
 
-/// A dead letter as a message, to be received after about the wait.
+/// Writes a dead letter as a message with this delay.
 fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
     let delivery = &letter.delivery;
     Message {
@@ -290,7 +292,6 @@ fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
     }
 }
 
-/// A record and the dead letter it carries.
 struct Received<'a> {
     record: &'a Record,
     letter: DeadLetter,
@@ -304,15 +305,15 @@ impl Received<'_> {
     }
 }
 
-/// Why a record has no dead letter now.
+/// The reason why a record has no readable dead letter.
 enum Unread {
-    /// Its attribute cannot be read; a newer version may have written it.
+    /// The attribute cannot be read; a newer version may have written it.
     Unreadable(String),
-    /// Reading it panicked.
+    /// The decoder panicked.
     Panicked,
 }
 
-/// The record with its dead letter.
+/// Reads the dead letter of a record and contains a panic.
 fn decode(record: &Record, now_ms: u64) -> Result<Received<'_>, Unread> {
     match panic::catch_unwind(AssertUnwindSafe(|| dead_letter_of(record, now_ms))) {
         Ok(Ok(letter)) => Ok(Received { record, letter }),

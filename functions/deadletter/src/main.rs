@@ -1,6 +1,6 @@
-//! The deadletter function: wiring only. The library beside it holds what it does.
+//! The deadletter function: wiring only. The library beside it has the behaviour.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 use adapters::aws_ports::{AwsStoragePorts, aws_config};
 use adapters::aws_time;
@@ -29,7 +29,7 @@ async fn serve() -> Result<(), Error> {
         aws_time::correct_clock(invocation.context.deadline, timeout_ms);
         let records = records::read(invocation.payload, queues)?;
         let redeliver = function.handle(&records).await;
-        // All that it counts is urgent, so nothing is kept for the next one.
+        // All counts of this function are urgent, so none waits for a later invocation.
         function.telemetry().invocation_ends();
         Ok::<_, Error>(records::answer(redeliver))
     }))

@@ -1,11 +1,13 @@
-//! Records how replayed deliveries ended, beside the ledgers of their jobs.
+//! Records the ends of replayed deliveries, beside the ledgers of their jobs.
 //!
-//! A delivery that is dead again ends with its dead letter, which this function has just stored; of one that was
-//! delivered or dropped, dispatch sends a small message. The ends of a job that one invocation has, of both kinds, are one
-//! object in the deployment's container. A delivery that was duplicated may end twice; then it was delivered if one end says so.
+//! A delivery that failed again ends with the dead letter that this function has just stored. For a
+//! delivery that was delivered or dropped, dispatch sends a small message. The ends of one job in
+//! one invocation become one object in the deployment's container. A duplicated delivery may have
+//! two ends. It was delivered if either end is a success.
 //!
-//! Separate because an end is a report and no dead letter: it never goes to the last resort and never holds up
-//! one. What cannot be written for a day is given up with a log line, and its job shows it as still under way.
+//! Separate because an end is a report and not a dead letter: it never goes to the last-resort
+//! queue, and never delays a dead letter. An end that cannot be written for a day is dropped with a
+//! log line. Its job then shows the end as unknown.
 
 use std::collections::BTreeMap;
 
@@ -24,27 +26,26 @@ use delivery::wire::{WireError, is_replay_end, read_replay_end};
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
 
-/// Messages that return to their queue at a time.
+/// Maximum number of ends that are re-enqueued concurrently.
 const AT_ONCE: usize = 50;
 
-/// An end that storage refused for this long is given up.
+/// Time after which an end that storage refuses is dropped.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
-/// Where neither storage nor the queue takes an end, its record is redelivered this often. Well below the
-/// queue's own limit, behind which it would be a dead letter.
+/// Maximum number of receives of an end that neither storage nor the queue accepts. Far below the
+/// limit of the queue, after which the end would become a dead letter.
 const RECEIVES_MAX: u32 = 10;
 
-/// A record with the end of a replayed delivery.
+/// A record that contains the end of a replayed delivery.
 pub(crate) enum ReplayEndRecord {
-    /// It was read.
     Read(ReplayEnd),
-    /// Newer code may be able to read it.
+    /// Unreadable, but newer code may be able to read it.
     Waits(String),
-    /// Nobody can read it.
+    /// Unreadable, and the wait for newer code is over.
     Lost(String),
 }
 
 impl ReplayEndRecord {
-    /// The end that a record carries; `None` if it carries something else.
+    /// Reads the end in a record; `None` if the record contains something else.
     pub(crate) fn of(record: &Record, now_ms: u64) -> Option<Self> {
         let Some(Attribute::DeadLetter(text)) = record.trusted_attribute() else { return None };
         if !is_replay_end(text) {
@@ -58,7 +59,8 @@ impl ReplayEndRecord {
     }
 }
 
-/// The end that a stored dead letter is, if its delivery was a replay.
+/// Returns the end that a stored dead letter means for its replay; `None` if its delivery was no
+/// replay.
 pub(crate) fn end_of(
     letter: &DeadLetter,
     location: Option<BlobLocation>,
@@ -68,10 +70,10 @@ pub(crate) fn end_of(
     ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 
-/// An end and the record that brought it.
+/// An end, and the record that contained it.
 pub(crate) type ReceivedEnd<'a> = (&'a Record, ReplayEnd);
 
-/// The ends of an invocation, those of a job together: they share an object.
+/// Groups ends by job, because the ends of a job share an object.
 pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
     let mut jobs: BTreeMap<String, Vec<ReceivedEnd<'_>>> = BTreeMap::new();
     for (record, end) in ends {
@@ -80,8 +82,8 @@ pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
     jobs.into_values().collect()
 }
 
-/// Records ends of a job in this container; a panic in it is contained. Names the records that have to be
-/// redelivered.
+/// Records ends of one job in this container and contains a panic. Returns the message ids of the
+/// records that have to be redelivered.
 pub(crate) async fn contained_record(
     ports: &impl StoragePorts,
     container: &Container,
@@ -91,7 +93,8 @@ pub(crate) async fn contained_record(
     done.unwrap_or_else(|| ends.iter().map(|(record, _)| record.message.clone()).collect())
 }
 
-/// Records ends of a job in this container, or re-enqueues them; names the records that are not done.
+/// Records ends of one job in this container, or re-enqueues them. Returns the message ids of the
+/// records that are not done.
 async fn record_ends(
     ports: &impl StoragePorts,
     container: &Container,
@@ -113,7 +116,7 @@ async fn record_ends(
     stream::iter(unrecorded).buffer_unordered(AT_ONCE).filter_map(ready).collect().await
 }
 
-/// Re-enqueues an end that storage refused, or gives it up; whether its record is done.
+/// Re-enqueues or drops an end that storage refused. True if its record is done.
 async fn is_done_without_storage(
     ports: &impl StoragePorts,
     record: &Record,
@@ -135,7 +138,7 @@ async fn is_done_without_storage(
         telemetry::replay_end_lost(&record.message, &error.to_string());
         return true;
     }
-    // Should it fail, the queue's own visibility timeout applies.
+    // If this fails, the queue's own visibility timeout applies.
     ports.queues().change_visibility(record.queue, &record.receipt, REPLAY_END_SECONDS).await;
     false
 }

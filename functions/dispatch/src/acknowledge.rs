@@ -1,9 +1,10 @@
-//! What Lambda is answered: the last step, from the progress alone.
+//! Acknowledges records: the last step, decided from the progress alone.
 //!
-//! Each delivery that is not finished is re-enqueued first. What broke off counts as an attempt
-//! (`Aborted`), so that an event that crashes us is attempted as often as its policy says and ends
-//! as a dead letter. A record returns to the queue only when something of it could not be sent, or
-//! when nothing of it was attempted and it is too large to be re-enqueued.
+//! It first re-enqueues each unfinished delivery. An interrupted attempt counts (`Aborted`), so an
+//! event that crashes the function ends as a dead letter after its maximum number of attempts. A
+//! record returns to its queue in two cases:
+//! - A message of the record could not be sent.
+//! - No attempt was begun, and the record is too large to be re-enqueued.
 
 use std::sync::{Arc, PoisonError};
 
@@ -24,11 +25,11 @@ use crate::invocation::Invocation;
 use crate::message::{fits_a_message, is_published};
 use crate::progress::{Entry, InFlightDelivery, Stage};
 
-/// Records that are acknowledged at a time.
+/// Maximum number of records that are acknowledged concurrently.
 const AT_ONCE: usize = 100;
 
 impl<P: DispatchPorts> Records<P> {
-    /// The message ids of the records that SQS has to redeliver.
+    /// Returns the message ids of the records that SQS has to redeliver.
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
@@ -36,13 +37,14 @@ impl<P: DispatchPorts> Records<P> {
         redeliver.filter_map(std::future::ready).collect().await
     }
 
-    /// Hides a record that returns to the queue, so that it is redelivered after so many seconds.
+    /// Hides a record that returns to its queue, for this many seconds.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Closes one record; a panic in it is contained. Names it if it has to be redelivered.
+    /// Closes one record and contains a panic. Returns the message id if SQS has to redeliver the
+    /// record.
     async fn contained_close(
         &self,
         record: &Record,
@@ -60,20 +62,21 @@ impl<P: DispatchPorts> Records<P> {
         Some(record.message.clone())
     }
 
-    /// Remembers what is done of a record that is redelivered, so that it is not done again.
+    /// Remembers the finished deliveries of a record that will be redelivered, so that they are not
+    /// repeated.
     fn remember(&self, done: &[(String, Uuid)]) {
         let Some((message, _)) = done.first() else { return };
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         finished.note(message, done.iter().map(|(_, delivery)| *delivery));
     }
 
-    /// Whether the record is done; re-enqueues what is unfinished first.
+    /// Re-enqueues the unfinished items of a record. Returns true if the record is done.
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
             if of.progress.is_unattempted(index) && unfinished.iter().any(is_too_large_to_wait) {
                 let seconds = unattempted_seconds(record.receives);
-                // Boxed, and what follows too: it is rare, and would enlarge every record's future.
+                // Boxed: these rare futures would enlarge the future of every record.
                 let returned =
                     self.return_to_queue(record, "no attempt was begun in time", seconds);
                 of.deadline.in_time(&*self.ports, returned).boxed().await;
@@ -82,10 +85,10 @@ impl<P: DispatchPorts> Records<P> {
             let requeue = |entry| self.requeue_unfinished(entry, of);
             stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
-        // Read again, since re-enqueueing has changed the stages.
+        // Re-enqueueing has changed the stages.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
-        // Counted when it is done: a redelivered record counts once, and a re-enqueued delivery
-        // is not counted again.
+        // Matches are counted once per published record: not for a record that will be redelivered,
+        // and not for a re-enqueued delivery.
         if done && is_published(record) {
             of.progress.read(index, |item| {
                 item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
@@ -94,11 +97,10 @@ impl<P: DispatchPorts> Records<P> {
         done
     }
 
-    /// Re-enqueues an item that is not finished.
     async fn requeue_unfinished(&self, entry: Entry, of: &Invocation<'_>) {
         let Entry { id, stage, item, .. } = entry;
         match (stage, item) {
-            // What could not be sent is not tried again here: its record is redelivered.
+            // A failed send is not repeated here, because its record is redelivered.
             (Stage::Done | Stage::SendFailed, _) => {}
             (
                 Stage::NotStarted | Stage::Attempting | Stage::Waiting,
@@ -124,10 +126,11 @@ impl<P: DispatchPorts> Records<P> {
             }
             (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
-                // When the attempt began was lost with its future, so it is dated now.
+                // The interrupted future had the start time of the attempt, so the attempt gets the
+                // current time.
                 let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
                 let settled = step::settle(&mut delivery, &subscription, &aborted, now_ms, jitter);
-                // Any member of a batch may have caused the crash: each is retried alone.
+                // Any member of the batch may have caused the crash, so each one is retried alone.
                 delivery.batching = Batching::Disabled.into();
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let subscription = Arc::clone(&subscription);
@@ -138,11 +141,11 @@ impl<P: DispatchPorts> Records<P> {
     }
 }
 
-/// Whether an item that waits would need more room than a message has.
+/// True if an item does not fit a message that waits.
 fn is_too_large_to_wait(entry: &Entry) -> bool {
     match &entry.item {
         WorkItem::Deliver(_, delivery) => !fits_a_message(delivery),
-        // Dead letters are stored from here if they are too large, and messages fit.
+        // A dead letter that is too large is stored directly, and a message fits by construction.
         WorkItem::DeadLetter(_) | WorkItem::Forward(..) => false,
     }
 }

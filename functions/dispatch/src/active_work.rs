@@ -1,28 +1,33 @@
-//! Counts the work of an invocation that is under way. A late response is awaited until ten seconds after the last of it has ended, a
-//! response of a slow destination until it has ended.
+//! Counts the active work of an invocation.
 //!
-//! Work is reading a part and running a group, also while the group sleeps before a retry in place. These do not count while they wait:
-//! an attempt that may be abandoned, an exchange that is open for a late response, and a request without room (`pause`).
+//! Two kinds of waiting depend on the count. A late response is awaited for ten more seconds after
+//! the last work has ended. An attempt at a slow destination is abandoned when the last work has
+//! ended.
+//!
+//! Reading a part and running a group count as work, even while a group waits for a retry in place.
+//! Three kinds of waiting do not count (`pause`):
+//! - an attempt that may be abandoned
+//! - an exchange that stays open for a late response
+//! - a request that waits for room
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-/// Exchanges of one invocation that are kept open at a time; each is a socket.
+/// Maximum number of exchanges per invocation that stay open for a late response; each one uses a
+/// socket.
 const OPEN_MAX: usize = 100;
 
-/// The work of an invocation.
 #[derive(Debug)]
 pub(crate) struct ActiveWork {
     count: AtomicUsize,
     none_left: Notify,
-    /// How often somebody found that no work was left.
+    /// Number of times that a waiter found the count at zero.
     ends: AtomicUsize,
     open: Semaphore,
 }
 
 impl ActiveWork {
-    /// Starts with this many pieces of work.
     pub(crate) fn of(count: usize) -> Self {
         Self {
             count: AtomicUsize::new(count),
@@ -32,40 +37,42 @@ impl ActiveWork {
         }
     }
 
-    /// Adds this number of pieces of work.
     pub(crate) fn more(&self, count: usize) {
         self.count.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// One piece of work is done, or does nothing but wait.
+    /// Removes one piece of work that has ended or is paused.
     pub(crate) fn one_less(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // Not `notify_one`: all late exchanges wait for it, and no permit may be left behind.
+            // Wakes every waiter. `notify_one` would wake only one of them, or store a permit if
+            // none waits.
             self.none_left.notify_waiters();
         }
     }
 
-    /// One piece of work does nothing but wait, until the guard is dropped.
+    /// Pauses one piece of work until the guard is dropped.
     pub(crate) fn pause(&self) -> PauseGuard<'_> {
         self.one_less();
         PauseGuard(self)
     }
 
-    /// A permit to keep one more exchange open.
+    /// Returns a permit to keep one more exchange open, or `None` at the limit.
     pub(crate) fn open(&self) -> Option<SemaphorePermit<'_>> {
-        // Not waited for: beyond the limit an exchange has failed as without a late window.
+        // Does not wait: beyond the limit, an exchange fails as it does without a late window.
         self.open.try_acquire().ok()
     }
 
-    /// Waits until no work is left but such as is paused.
+    /// Waits until all work has ended or is paused.
     ///
-    /// Work that ends hands its permit to the next, which is paused until it is polled: then nothing
-    /// seems left for a moment. So the count is read again after each notification. All that wait are
-    /// told together, and the first to go on is work again, which must not keep the others waiting.
+    /// Two races decide the shape of this loop. Work that ends can pass its permit to a paused
+    /// waiter that was not polled yet, so the count may be zero for a moment. Therefore the loop
+    /// reads the count again after each notification. A notification wakes all waiters, and the
+    /// first one becomes active again. Therefore each waiter also returns if another one has found
+    /// the count at zero (`ends`).
     pub(crate) async fn none_left(&self) {
         let ends = self.ends.load(Ordering::Acquire);
         loop {
-            // Made before the count is read, or a notification in between would be missed.
+            // Register before reading the count (see `Notify::notified`), or a wake-up is lost.
             let notified = self.none_left.notified();
             if self.count.load(Ordering::Acquire) == 0 {
                 self.ends.fetch_add(1, Ordering::AcqRel);
@@ -79,7 +86,7 @@ impl ActiveWork {
     }
 }
 
-/// Work that is paused. Dropping the guard, also by a panic, makes it active again.
+/// Keeps a piece of work paused. Dropping the guard, also by a panic, makes the work active again.
 pub(crate) struct PauseGuard<'a>(&'a ActiveWork);
 
 impl Drop for PauseGuard<'_> {

@@ -1,4 +1,4 @@
-//! Carries out the answers of the gates; no other module does.
+//! Carries out the answers of the gates. No other module does.
 
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, End};
@@ -12,7 +12,8 @@ use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Unfinished};
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Re-enqueues or ends deliveries with a closed gate. Returns those that wait in place, for less than `in_place_ms`.
+    /// Re-enqueues or ends deliveries with a closed gate. Returns the deliveries that wait in
+    /// place, each for less than `in_place_ms`.
     pub(crate) async fn carry_out(
         &self,
         refused: Vec<(InFlightDelivery, Answer)>,
@@ -55,7 +56,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         soon
     }
 
-    /// Sends deliveries to the lane without an attempt.
+    /// Sends deliveries to the slow queue without an attempt.
     async fn move_to_slow_lane(&self, slow: Vec<InFlightDelivery>, of: &Invocation<'_>) {
         if slow.is_empty() {
             return;
@@ -67,7 +68,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         join_all(moved).boxed().await;
     }
 
-    /// Publishes the events of deliveries that go to a topic.
+    /// Publishes the events of deliveries whose destination is a topic.
     pub(crate) async fn forward_all(&self, due: Vec<InFlightDelivery>, of: &Invocation<'_>) {
         for in_flight in due {
             let topic = in_flight.delivery.target.topic(&in_flight.subscription);
@@ -77,16 +78,17 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 }
 
-/// True if a delivery waits in place, because that is cheaper than a message.
+/// True if a delivery waits in place, which costs less than a message.
 fn waits_in_place(why: WaitReason, wait_ms: u64, in_place_ms: u64) -> bool {
     match why {
         WaitReason::Scheduled
         | WaitReason::NotDue
         | WaitReason::RetryAfter
         | WaitReason::Probation => wait_ms < in_place_ms,
-        // At one request a second, the next slot is a whole second away.
+        // Includes the limit itself: at one request a second, the next slot is exactly one second
+        // away.
         WaitReason::Slot => wait_ms <= in_place_ms,
-        // Their gates have waited in place already, or are asked again only later.
+        // These gates have already waited in place, or are asked again only later.
         WaitReason::Slow
         | WaitReason::InFlight
         | WaitReason::Consent

@@ -1,8 +1,10 @@
-//! The secrets, the token and the signing credentials of a request, if the deployment's policy allows them for its destination.
+//! Fetches the secrets, the token and the signing credentials of a request, if the deployment's
+//! policies allow them for its destination.
 //!
-//! The policy is that of the newest subscriptions in this process, and not that of the invocation. In a catalogue, the author of
-//! a subscription may differ from the author of the policy, and an invocation may have begun before a new policy. A forbidden
-//! secret is a failed attempt, like an unreadable one or a failed request for a token: an operator can repair each.
+//! The secret policy comes from the newest subscriptions in this process, not from those of the
+//! invocation. The author of a subscription may differ from the author of the policy, and an
+//! invocation may have begun before a new policy. A forbidden secret is a failed attempt, like an
+//! unreadable secret or a failed token request, because an operator can repair each of them.
 
 use std::sync::Arc;
 
@@ -15,11 +17,10 @@ use delivery::subscription::{Destination, Subscription};
 
 use crate::deadline::Deadline;
 
-/// The credentials of requests, with cached tokens.
+/// Credentials of requests, with cached tokens.
 #[derive(Debug)]
 pub(crate) struct Credentials<P> {
     ports: Arc<P>,
-    /// The AWS targets that subscriptions may use.
     targets: AwsPolicy,
     tokens: Tokens,
 }
@@ -29,11 +30,11 @@ impl<P: DispatchPorts> Credentials<P> {
         Self { ports, targets, tokens: Tokens::default() }
     }
 
-    /// The secrets, the token and the credentials for requests to the destination of a subscription.
+    /// Fetches secrets, token and signing credentials for the destination of a subscription.
     ///
     /// # Errors
-    /// [`Unsendable::Unready`] when the policy forbids one of them, or one is unavailable. [`Unsendable::Blocked`] when the
-    /// deployment does not allow the AWS target.
+    /// - [`Unsendable::Unready`] if the policy forbids one of them, or one is unavailable
+    /// - [`Unsendable::Blocked`] if the deployment does not allow the AWS target
     pub(crate) async fn keyring(
         &self,
         subscription: &Subscription,
@@ -41,7 +42,8 @@ impl<P: DispatchPorts> Credentials<P> {
     ) -> Result<Keyring, Unsendable> {
         let (namespace, destination) =
             (&subscription.name.topic.namespace, &subscription.destination);
-        // Here and not only where files are checked: somebody may write the object of a topic without the command line.
+        // Checked here as well as in files: a program other than the command line may write the
+        // object of a topic.
         let refusal = destination.aws.as_ref().and_then(|to| self.targets.refusal(namespace, to));
         if let Some(refusal) = refusal {
             return Err(Unsendable::Blocked(refusal.to_string()));
@@ -68,10 +70,11 @@ impl<P: DispatchPorts> Credentials<P> {
         }
     }
 
-    /// These secrets with another token, if the destination refused the token and another one is available.
+    /// Returns the same secrets with a new token, if the destination refused the token and a new
+    /// one is available.
     ///
     /// # Errors
-    /// [`Unsendable::Unready`] when the request for a token fails.
+    /// [`Unsendable::Unready`] if the token request fails.
     pub(crate) async fn keyring_after(
         &self,
         exchange: &Exchange,
@@ -85,7 +88,6 @@ impl<P: DispatchPorts> Credentials<P> {
         }
         let ports = &*self.ports;
         let renewed = async {
-            // The time limit of the token includes the read of the policy.
             self.check_policy(&subscription.destination).await?;
             let timeout_ms = until_ms.saturating_sub(ports.now_ms());
             let after =

@@ -1,25 +1,25 @@
-//! How long an invocation may go on.
+//! Limits the time of an invocation.
 //!
-//! Work is begun only if it can end before Lambda ends us. An attempt's response timeout is cut so
-//! that a fresh invocation always has time for one. Whatever follows an attempt has one moment to end
-//! by, a second before Lambda's.
+//! Work begins only if it can end before Lambda's deadline. The response timeout of an attempt is
+//! cut so that a fresh invocation always has time for one attempt. Everything that follows an
+//! attempt ends one second before the deadline.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use delivery::ports::Clock;
 
-/// A response timeout is at most the function's timeout less this.
+/// The maximum response timeout is the function's timeout minus this margin.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
-/// No attempt begins unless it can time out and leave this much for what follows it. Of the eight
-/// seconds without [`ANSWER_MARGIN_MS`], a queue has four, the one after it two, and acknowledging the
-/// rest.
+/// Time that an attempt leaves before the deadline, even if it times out. [`ANSWER_MARGIN_MS`] is
+/// one second of it. Of the other eight seconds, the first queue gets four, its substitute two, and
+/// acknowledging gets the rest.
 const FINISH_MARGIN_MS: u64 = 9_000;
-/// Nothing is sent later than this before Lambda ends us: it is for the answer to Lambda.
+/// Nothing is sent in the last second before the deadline, which is for the response to Lambda.
 const ANSWER_MARGIN_MS: u64 = 1_000;
-/// However short the function's timeout, a destination gets this long to answer.
+/// Minimum response timeout, however short the function's timeout.
 const RESPONSE_MIN_MS: u64 = 1_000;
 
-/// When an invocation began, and when Lambda ends it.
+/// The start of an invocation, and its end by Lambda.
 #[derive(Debug)]
 pub struct Deadline {
     started_ms: u64,
@@ -28,32 +28,32 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Lambda's deadline; one in the past means that there is none (`cargo lambda watch` sends
-    /// such).
+    /// Creates a deadline. A deadline in the past means that there is none: `cargo lambda watch`
+    /// sends such values.
     #[must_use]
     pub fn new(started_ms: u64, deadline_ms: u64) -> Self {
         let ends_ms = Some(deadline_ms).filter(|deadline_ms| *deadline_ms > started_ms);
         Self { started_ms, ends_ms, begun: AtomicBool::new(false) }
     }
 
-    /// When Lambda ends the invocation, if it does.
+    /// Time at which Lambda ends the invocation, if there is a deadline.
     pub(crate) fn ends_ms(&self) -> Option<u64> {
         self.ends_ms
     }
 
-    /// When nothing is waited for any more, so that what is left can still be sent.
+    /// Time at which all waiting stops, so that the remaining messages can be sent.
     pub(crate) fn stops_ms(&self) -> u64 {
         self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))
     }
 
-    /// How long one try to send may take: half of the time until the answer to Lambda. Without a
-    /// deadline there is no limit.
+    /// Time limit for one try to send: half of the time until the response to Lambda. `None`
+    /// without a deadline.
     pub(crate) fn share_ms(&self, now_ms: u64) -> Option<u64> {
         let answered_ms = self.ends_ms?.saturating_sub(ANSWER_MARGIN_MS);
         Some(answered_ms.saturating_sub(now_ms) / 2)
     }
 
-    /// Does something for at most half of the time that is left; `None` when it did not end by then.
+    /// Runs `work` for at most half of the remaining time; `None` if it did not finish.
     pub(crate) async fn in_time<T>(
         &self,
         clock: &impl Clock,
@@ -61,26 +61,27 @@ impl Deadline {
     ) -> Option<T> {
         let Some(share_ms) = self.share_ms(clock.now_ms()) else { return Some(work.await) };
         tokio::select! {
-            // What is done at once is done, even when no time is left.
+            // Work that is ready at once succeeds, even without time left.
             biased;
             done = work => Some(done),
             () = clock.sleep(share_ms) => None,
         }
     }
 
-    /// The response timeout of an attempt that begins now, if one may; the first of an invocation
-    /// always may.
+    /// Returns the response timeout of an attempt that begins now; `None` if there is no time for
+    /// it. The first attempt of an invocation always gets a timeout.
     pub(crate) fn begin(&self, now_ms: u64, wanted_ms: u64) -> Option<u64> {
         let Some(ends_ms) = self.ends_ms else { return Some(wanted_ms) };
         let whole_ms = ends_ms - self.started_ms;
         let timeout_ms =
             wanted_ms.min(whole_ms.saturating_sub(RESPONSE_MARGIN_MS).max(RESPONSE_MIN_MS));
         let left_ms = ends_ms.saturating_sub(now_ms).saturating_sub(FINISH_MARGIN_MS);
-        // Relaxed is enough: nothing else is published by it.
+        // Relaxed ordering is enough: the flag publishes no other data.
         let first = !self.begun.swap(true, Ordering::Relaxed);
         match left_ms {
             left_ms if timeout_ms <= left_ms => Some(timeout_ms),
-            // Cut rather than refused, or a record could be returned until its queue gives it up.
+            // Cut instead of refused. Otherwise a record could return again and again, until its
+            // queue gives it up.
             left_ms if first => Some(left_ms.max(RESPONSE_MIN_MS)),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! The dispatch function: its parts, made over one set of ports, and how one piece of work is run.
+//! Assembles the parts of the dispatch function over one set of ports, and runs a piece of work.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ use crate::sending::Sending;
 use crate::slow_lane::SlowLane;
 use crate::table::SharedTable;
 
-/// The dispatch function over its ports.
+/// The dispatch function. All of its parts share one set of ports.
 #[derive(Debug)]
 pub struct Dispatch<P> {
     pub(crate) ports: Arc<P>,
@@ -36,7 +36,7 @@ pub struct Dispatch<P> {
     settings: Settings,
 }
 
-/// The settings of the function.
+/// Kept so that each `with_…` method can assemble the parts again.
 #[derive(Debug, Clone)]
 struct Settings {
     container: Container,
@@ -46,27 +46,28 @@ struct Settings {
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// The function with its ports, the deployment's container of dead letters, and the topic of
-    /// records that name none.
+    /// Creates the function with the deployment's dead-letter container, and the topic of records
+    /// that name no topic.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
         let settings =
             Settings { container, default_topic, functions: 1, targets: AwsPolicy::default() };
         Self::of_parts(Arc::new(ports), settings, Arc::default())
     }
 
-    /// Sets how many functions may run at once: they share the rates that destinations allow.
+    /// Sets the maximum number of concurrent functions, which share the rates that destinations
+    /// allow.
     #[must_use]
     pub fn with_max_concurrency(self, functions: u32) -> Self {
         Self::of_parts(self.ports, Settings { functions, ..self.settings }, self.telemetry)
     }
 
-    /// Sets which AWS targets subscriptions may use; by default none.
+    /// Sets the AWS targets that subscriptions may use. The default allows none.
     #[must_use]
     pub fn with_targets(self, targets: AwsPolicy) -> Self {
         Self::of_parts(self.ports, Settings { targets, ..self.settings }, self.telemetry)
     }
 
-    /// Sets the telemetry.
+    /// Replaces the default telemetry.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self::of_parts(self.ports, self.settings, Arc::new(telemetry))
@@ -118,18 +119,18 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self { ports, records, destinations, attempts, endings, news, telemetry, settings }
     }
 
-    /// What it logs and counts with.
+    /// Returns the telemetry that logs and counts for this function.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// The metric lines of what happened since they were read last.
+    /// Returns the metric lines since the last call.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Runs one piece of work. A panic in it is contained; what it did not finish is still in
-    /// the progress, and acknowledging re-enqueues it.
+    /// Runs one piece of work and contains a panic. Unfinished items stay in the progress, and
+    /// acknowledging re-enqueues them.
     pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
         let running = async {
             match work {
@@ -146,9 +147,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
             }
         };
-        // Boxed, so that the futures of the clients below do not add up to one type without end.
+        // Boxed, so that the future types of the clients below do not nest without end.
         contained("deliver", running.boxed()).await;
-        // After a panic as well, or late answers would be waited for as if work were left.
+        // Runs after a panic too. Otherwise late responses would be awaited as if work were left.
         of.active_work.one_less();
     }
 }

@@ -1,6 +1,7 @@
 //! Carries out the end of a delivery: done, re-enqueued, dead-lettered or dropped.
 //!
-//! After a failed send, the record is redelivered.
+//! Separate from [`crate::settlement`], which decides the end. After a failed send, the record is
+//! redelivered.
 
 use std::sync::Arc;
 
@@ -22,7 +23,6 @@ use crate::message::delivery_message;
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 use crate::sending::{Carried, Sending};
 
-/// The ends of deliveries, carried out.
 #[derive(Debug)]
 pub(crate) struct Endings<P> {
     pub(crate) ports: Arc<P>,
@@ -31,7 +31,8 @@ pub(crate) struct Endings<P> {
 }
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Carries out an end. Futures that send are boxed: those of the clients are large, and most events need none of them.
+    /// Carries out an end. Futures that send are boxed: the futures of the clients are large, and
+    /// most events need none of them.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
         let delivery = &in_flight.delivery;
         let carried = match &end {
@@ -53,7 +54,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, in_flight.id, carried, replay_end).await;
     }
 
-    /// Records that an end was carried out, or failed. Before that, the end of a replay is sent.
+    /// Records that an end was carried out, or failed. The end of a replay is sent before that.
     async fn note_end(
         &self,
         of: &Invocation<'_>,
@@ -70,20 +71,21 @@ impl<P: DispatchPorts> Endings<P> {
         of.progress.set_sent(id, !is_failed);
     }
 
-    /// Carries out several ends. A panic in one is contained: its unfinished deliveries remain in the progress.
+    /// Carries out several ends. Contains a panic in one; its delivery stays unfinished in the
+    /// progress.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
-        // Most groups leave nothing unfinished: then no future is made.
+        // Most groups leave nothing unfinished, and then no future is made.
         if unfinished.is_empty() {
             return;
         }
         let finish = async |Unfinished { in_flight, end }| {
             contained("finish", self.finish(of, &in_flight, end)).await;
         };
-        // At once, so that their messages share requests to the queue.
+        // Concurrently, so that their messages share requests to the queue.
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 
-    /// Ends deliveries that were delivered, all at once.
+    /// Ends deliveries that succeeded, concurrently.
     pub(crate) async fn finish_delivered(
         &self,
         delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
@@ -92,7 +94,8 @@ impl<P: DispatchPorts> Endings<P> {
         let finish = async |(in_flight, follow_ups)| {
             self.finish_one_delivered(of, &in_flight, follow_ups).await;
         };
-        // Each may have a reply or the end of a replay to send. Most groups have one delivery.
+        // Each delivery may have a reply or the end of a replay to send. Most groups have one
+        // delivery.
         if delivered.len() > 1 {
             stream::iter(delivered).for_each_concurrent(None, finish).boxed().await;
         } else {
@@ -102,7 +105,7 @@ impl<P: DispatchPorts> Endings<P> {
         }
     }
 
-    /// Ends a delivery after everything that follows from its response was sent.
+    /// Ends a delivery after sending everything that follows from its response.
     async fn finish_one_delivered(
         &self,
         of: &Invocation<'_>,
@@ -118,7 +121,7 @@ impl<P: DispatchPorts> Endings<P> {
         }
     }
 
-    /// Ends a delivery whose destination is a topic, after its event was published there.
+    /// Publishes the event of a delivery to its destination topic, and ends the delivery.
     pub(crate) async fn forward(
         &self,
         of: &Invocation<'_>,
@@ -137,7 +140,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.finish(of, in_flight, end).await;
     }
 
-    /// Sends a dead letter on its way to its end.
+    /// Sends a dead letter to its queue, or stores it, and records the result.
     pub(crate) async fn finish_dead_letter(
         &self,
         of: &Invocation<'_>,
@@ -149,7 +152,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, id, carried, end).await;
     }
 
-    /// Re-enqueues a delivery as a message of its own, to be received after about the wait.
+    /// Re-enqueues a delivery as a message of its own with this delay.
     pub(crate) async fn requeue(
         &self,
         of: &Invocation<'_>,
@@ -165,10 +168,10 @@ impl<P: DispatchPorts> Endings<P> {
         let reason = Reason::EventTooLargeToResend;
         let letter = match end_without_success(delivery, subscription, reason, self.ports.now_ms())
         {
-            // With the dead letter the event is larger still, so the sink is not tried.
+            // The dead letter makes the message larger still, so the sink is skipped.
             End::ToSink(letter) => Box::new(too_large_for_sink(*letter)),
             End::DeadLetter(letter) => letter,
-            // The first two cannot happen: this end is never a success.
+            // `Done` and `Retry` cannot happen, because this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
                 self.telemetry.dropped(delivery, &reason.into());
                 let end = |_, now_ms| ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms);
@@ -178,7 +181,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.finish_dead_letter(of, *id, &letter).await;
     }
 
-    /// Sends a dead letter on its way to its sink.
+    /// Sends a dead letter to its sink.
     async fn send_to_sink(
         &self,
         of: &Invocation<'_>,
@@ -197,17 +200,17 @@ impl<P: DispatchPorts> Endings<P> {
         let Some(target) = target.filter(|_| !carried.is_failed()) else { return carried };
         self.telemetry.sent_to_sink(letter, &target);
         match target {
-            // The sink may refuse it.
+            // Not final, because the sink may refuse the dead letter.
             DeliveryTarget::Sink(_) => carried,
             // A publication to a topic is final.
             DeliveryTarget::Destination | DeliveryTarget::Reply => Carried::Ended(None),
         }
     }
 
-    /// Sends everything that follows from an end; stops at the first failure.
+    /// Sends everything that follows from an end, and stops at the first failure.
     async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> Carried {
         let mut last = Carried::Sent;
-        // After a failure the record is redelivered: more messages would only be more duplicates.
+        // After a failure the record is redelivered, so further messages would only be duplicates.
         for follow_up in follow_ups {
             last = self.send_follow_up(follow_up, of).await;
             if last.is_failed() {

@@ -1,30 +1,30 @@
-//! What of a redelivered record is done already. Pure.
+//! Remembers the finished deliveries of redelivered records. Pure.
 //!
-//! A record is redelivered because some of its deliveries could not be sent. When the same process
-//! receives it again, perhaps from the isolation queue, its other deliveries are not attempted again.
-//! Best effort: the memory is small, belongs to one process and is lost with it. Across processes
-//! nothing is promised.
+//! A record is redelivered because some of its messages could not be sent. If the same process
+//! receives the record again, also from isolation, it does not repeat the finished deliveries. This
+//! is best effort: the memory is small, belongs to one process and is lost with it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use uuid::Uuid;
 
-/// Records that are remembered; those that were noted longest ago are forgotten first.
+/// Maximum number of remembered records; the ones with the oldest notes are dropped first.
 const RECORDS_MAX: usize = 1_000;
-/// Deliveries of them, together: one record may have thousands. About 4 MB.
+/// Maximum number of remembered deliveries of all records: one record may have thousands. They use
+/// about 4 MB.
 const DELIVERIES_MAX: usize = 100_000;
 
-/// The finished deliveries of redelivered records, by the id of the published message.
+/// Ids of finished deliveries, by the id of the published message.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedDeliveries {
     by_message: HashMap<String, HashSet<Uuid>>,
-    /// The messages, that of the oldest note first.
+    /// Message ids, oldest note first.
     order: VecDeque<String>,
     count: usize,
 }
 
 impl FinishedDeliveries {
-    /// Notes deliveries of a published message as finished, beside those noted before.
+    /// Adds finished deliveries of a published message.
     pub(crate) fn note(&mut self, message: &str, deliveries: impl IntoIterator<Item = Uuid>) {
         let mut finished = self.forget(message);
         finished.extend(deliveries);
@@ -37,7 +37,6 @@ impl FinishedDeliveries {
         }
     }
 
-    /// Whether this delivery of a published message is known to be finished.
     pub(crate) fn contains(&self, message: &str, delivery: Uuid) -> bool {
         self.by_message.get(message).is_some_and(|finished| finished.contains(&delivery))
     }

@@ -1,4 +1,8 @@
-//! Reads a record. A name counts as missing only after the newest subscriptions were read.
+//! Reads records: turns each one into work items, with the subscriptions that it needs.
+//!
+//! Separate from [`crate::decode`], which is pure and does no I/O. A name counts as missing only
+//! after the newest subscriptions were read. A record that cannot be decided now waits as a
+//! message.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,13 +23,15 @@ use crate::finished::FinishedDeliveries;
 use crate::message::{deliverable_since_ms, is_published};
 use crate::waiting::{RecordWait, Wait};
 
-/// Delay between the end of an invocation and the next receive of a record in isolation, if it crashed.
+/// Delay between the end of the invocation and the next receive of an isolated record, if the
+/// record crashes this process.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
 
-/// Maximum wait for topics of the records of a part. Then they wait as messages.
+/// Maximum time that an invocation waits for the topics of a part. After it, the records that still
+/// need topics wait as messages.
 const READS_MAX_MS: u64 = 20 * SECOND_MS;
 
-/// Records of a batch that are handled together, and their topics as read so far.
+/// Records of a batch that share a topic, and the topics read so far.
 pub(crate) struct Part<'r> {
     pub(crate) records: Cow<'r, [Record]>,
     pub(crate) catalogue: Result<Arc<Catalogue>, String>,
@@ -33,19 +39,19 @@ pub(crate) struct Part<'r> {
 
 /// The reason why a record has no items now.
 enum Unread {
-    /// Subscriptions that it needs cannot be read.
+    /// A subscription that the record needs cannot be read.
     Unknown(String),
-    /// Its attribute cannot be read; a newer version may have written it.
+    /// The attribute cannot be read; a newer version may have written it.
     Unreadable(String),
-    /// Reading it panicked.
+    /// The decoder panicked.
     Panicked,
 }
 
-/// The records of this process: read first, acknowledged last.
+/// Reads and acknowledges the records of this process.
 #[derive(Debug)]
 pub(crate) struct Records<P> {
     pub(crate) ports: Arc<P>,
-    /// The topic of records without one.
+    /// Topic of records that name no topic.
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) endings: Arc<Endings<P>>,
@@ -55,14 +61,16 @@ pub(crate) struct Records<P> {
 impl<P: DispatchPorts> Records<P> {
     /// True if this process finished the item after an earlier receive of its record.
     pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
-        // A delivery in a message of its own was re-enqueued for its next attempt, which is no end.
+        // A delivery in a message of its own was re-enqueued for its next attempt, so it has not
+        // ended.
         let Some(delivery) = item.delivery().filter(|_| is_published(record)) else { return false };
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         finished.contains(&delivery.origin.message, delivery.id)
     }
 
-    /// Hides a record in isolation until a little after this invocation, in case it crashes us. Its queue would hide it for long,
-    /// so that throttling alone does not use up its receives.
+    /// Shortens the visibility timeout of an isolated record to just after the end of this
+    /// invocation. The record then returns soon if it crashes this process. The queue's own timeout
+    /// is long, because a throttled invocation must not use up receives.
     async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
         let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
         else {
@@ -73,8 +81,8 @@ impl<P: DispatchPorts> Records<P> {
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Hides a record that returns to isolation without a crash, longer each time: a queue that refuses messages for hours must
-    /// not use up its receives.
+    /// Hides an isolated record that returns without a crash, longer each time. Otherwise a queue
+    /// that refuses messages for hours would use up the record's receives.
     pub(crate) async fn hide_returned(&self, record: &Record) {
         if record.queue == QueueName::Isolation {
             let seconds = isolated_seconds(record.receives);
@@ -82,8 +90,8 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// The items of a record; `None` when it returns to the queue. A name counts as missing only after the newest subscriptions
-    /// were read; while those cannot be read, the record waits.
+    /// Returns the items of a record; `None` if the record returns to its queue. While the newest
+    /// subscriptions cannot be read, a record with a missing name waits.
     pub(crate) async fn read_record(
         &self,
         record: &Record,
@@ -99,7 +107,7 @@ impl<P: DispatchPorts> Records<P> {
         }
         let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
             Ok(decoded) => {
-                // Not before the second look, or an event could be reported twice.
+                // Only after the final decode: an earlier one could report the same event twice.
                 for (name, event) in &decoded.unmatched {
                     self.telemetry.unmatched(&record.message, name, event);
                 }
@@ -117,13 +125,14 @@ impl<P: DispatchPorts> Records<P> {
                 }
                 (RecordWait::Unreadable, why)
             }
-            // Its queue hides the record, and then isolates it.
+            // The queue redelivers the record, and then this function isolates it.
             Err(Unread::Panicked) => return None,
         };
         self.wait(record, wait, &why).await
     }
 
-    /// The items of a record that cannot be handled now.
+    /// Re-enqueues a record that cannot be handled now, or hides it if it is too large for a
+    /// message.
     async fn wait(&self, record: &Record, wait: RecordWait, why: &str) -> Option<Vec<WorkItem>> {
         let now_ms = self.ports.now_ms();
         match wait.of(record, now_ms)? {
@@ -139,14 +148,14 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// End of the wait of all records of a part for their topics.
+    /// Time at which the records of a part stop waiting for topics.
     pub(crate) fn reads_until_ms(&self, deadline: &Deadline) -> u64 {
         let now_ms = self.ports.now_ms();
         let share_ms = deadline.share_ms(now_ms).unwrap_or(READS_MAX_MS);
         now_ms.saturating_add(share_ms.min(READS_MAX_MS))
     }
 
-    /// Divides a batch by topic, so that no record waits while the topic of another one is read.
+    /// Divides a batch by topic, so that no record waits for the topic of another record.
     pub(crate) fn parts<'r>(
         &self,
         records: &'r [Record],
@@ -154,7 +163,7 @@ impl<P: DispatchPorts> Records<P> {
     ) -> Vec<Part<'r>> {
         let whole = |catalogue| vec![Part { records: records.into(), catalogue }];
         let known = match known {
-            // A whole catalogue has no topic to wait for.
+            // A whole catalogue contains every topic, so nothing has to be read.
             Ok(known) if !known.is_whole() => known,
             other => return whole(other),
         };
@@ -194,8 +203,9 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Decodes a record with all topics that it needs: its own, and those that its deliveries may lead to. So the receivers of replies
-    /// and dead letters are known before the first attempt. If a name is missing, the newest subscriptions are read first.
+    /// Decodes a record after reading every topic that it needs: its own topic, and the topics of
+    /// possible replies and dead letters. Their subscriptions are therefore known before the first
+    /// attempt. A missing name causes one read of the newest subscriptions.
     async fn decode_newest(
         &self,
         record: &Record,
@@ -204,7 +214,8 @@ impl<P: DispatchPorts> Records<P> {
         let mut is_newest = false;
         loop {
             let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
-            // The whole record each time: a newer topic may match its other events differently.
+            // The whole record is decoded again: a newer topic may match its other events
+            // differently.
             let decoded = self.contained_decode(record, known)?;
             *catalogue = if !decoded.unread.is_empty() {
                 Ok(self.ports.subscriptions().with_topics(Arc::clone(known), &decoded.unread).await)

@@ -1,4 +1,4 @@
-//! The state of one invocation, which all of its parts share, and the state of one part.
+//! The state of one invocation, shared by all of its parts, and the state of one part.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -10,21 +10,20 @@ use crate::active_work::ActiveWork;
 use crate::deadline::Deadline;
 use crate::progress::BatchProgress;
 
-/// A shorter wait is in place instead of as a delayed message.
+/// A wait below this limit is made in place instead of as a delayed message.
 pub const IN_PLACE_BELOW_MS: u64 = 1_000;
-/// Maximum number of waits of a delivery in place within one invocation.
+/// Maximum number of waits in place of a delivery per invocation.
 pub const IN_PLACE_WAITS: u32 = 5;
 
-/// The state that all parts of an invocation share.
 pub(crate) struct Shared<'a> {
     pub(crate) deadline: &'a Deadline,
-    /// The number of deliveries in all parts.
+    /// Number of deliveries in all parts.
     pub(crate) deliveries: AtomicUsize,
     active_work: ActiveWork,
 }
 
 impl<'a> Shared<'a> {
-    /// The state for this many parts.
+    /// Creates the state for this many parts.
     pub(crate) fn of(parts: usize, deadline: &'a Deadline) -> Self {
         // Reading a part is work too.
         let active_work = ActiveWork::of(parts);
@@ -32,21 +31,21 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The state that all work of a part of an invocation shares.
+/// State that all work of a part of an invocation shares.
 pub(crate) struct Invocation<'a> {
-    /// The queue of all of its records.
+    /// Queue of all records of the part.
     pub(crate) queue: QueueName,
     pub(crate) progress: BatchProgress,
     pub(crate) active_work: &'a ActiveWork,
     pub(crate) deadline: &'a Deadline,
-    /// The newest subscriptions that this part has used.
+    /// Newest subscriptions that this part has used.
     pub(crate) catalogue: Arc<Catalogue>,
     /// False if no subscriptions could be read.
     pub(crate) knows_subscriptions: bool,
 }
 
 impl<'a> Invocation<'a> {
-    /// A part with so much work.
+    /// Creates the state of a part with this many pieces of work.
     pub(crate) fn new(
         records: &[Record],
         progress: BatchProgress,

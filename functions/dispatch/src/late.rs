@@ -1,11 +1,16 @@
-//! Late answers: an exchange without an answer in time stays open for a while, if its
+//! Waits for late responses: a request without a response in time stays open for a while, if its
 //! subscription has a `lateResponseWindow`.
 //!
-//! Separate because it changes nothing that was settled: the attempt has failed and its delivery
-//! has its end. Carrying that end out is deferred until the first of: an answer, the time at which the
-//! retry is due, the end of the window, ten seconds after all other work of the invocation, and the
-//! invocation's own deadline. A late success ends the delivery instead, and no retry is sent.
-//! Best effort (Event Grid, "message delivery and retry").
+//! Separate because a late response does not change the settled attempt, which has failed. Carrying
+//! out the end of the delivery is deferred until the first of:
+//! - a response
+//! - the time at which the retry is due
+//! - the end of the window
+//! - ten seconds after all other work of the invocation
+//! - the deadline of the invocation
+//!
+//! A late success ends the delivery, and no retry is sent. This is best effort (Event Grid,
+//! "message delivery and retry").
 
 use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, Outcome};
@@ -18,11 +23,12 @@ use crate::endings::Endings;
 use crate::invocation::Invocation;
 use crate::progress::{Stage, Unfinished};
 
-/// How long late answers are waited for when there is nothing else to do.
+/// Maximum wait for a late response after all other work has ended.
 const AFTER_OTHER_WORK_MS: u64 = 10_000;
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Waits for a late answer to these deliveries, and carries their ends out if there is none.
+    /// Waits for a late response to these deliveries. Without a late success, carries out their
+    /// ends.
     pub(crate) async fn finish_late(
         &self,
         unfinished: Vec<Unfinished>,
@@ -30,15 +36,16 @@ impl<P: DispatchPorts> Endings<P> {
         late: Late,
         of: &Invocation<'_>,
     ) {
-        // Kept as settled: if this breaks off, they are re-enqueued, and not counted as aborted.
+        // Kept as settled: if this wait is interrupted, they are re-enqueued and do not count as
+        // aborted.
         unfinished.iter().for_each(|one| of.progress.keep(&one.in_flight, Stage::Waiting));
-        // Two groups that wait for late answers must not wait for each other.
+        // Two groups that wait for late responses must not wait for each other.
         let pause = of.active_work.pause();
         let answer = match of.active_work.open() {
             Some(_open) => self.late_answer(&unfinished, subscription, late, of).await,
             None => None,
         };
-        // From here on it sends messages, which counts as work.
+        // From here on this group sends messages, which counts as work.
         drop(pause);
         let success =
             answer.filter(|exchange| exchange.outcome(&subscription.retry) == Outcome::Success);
@@ -68,7 +75,7 @@ impl<P: DispatchPorts> Endings<P> {
         let now_ms = self.ports.now_ms();
         let window_ends_ms = now_ms.saturating_add(subscription.destination.late_window_ms);
         let retries = unfinished.iter().filter(|one| matches!(one.end, End::Retry { .. }));
-        // The earliest of a batch: no retry may be late because of another one.
+        // The earliest retry of a batch limits the wait for all, so that no retry is late.
         let retry_ms = retries.map(|one| one.in_flight.delivery.due_ms).min().unwrap_or(u64::MAX);
         let until_ms = window_ends_ms.min(retry_ms).min(of.deadline.stops_ms());
         let other_work_done = async {
@@ -76,7 +83,7 @@ impl<P: DispatchPorts> Endings<P> {
             self.ports.sleep(AFTER_OTHER_WORK_MS).await;
         };
         tokio::select! {
-            // An answer wins over a timer that ends at the same moment.
+            // A response wins over a timer that ends at the same moment.
             biased;
             answer = late => Some(answer),
             () = self.ports.sleep(until_ms.saturating_sub(now_ms)) => None,

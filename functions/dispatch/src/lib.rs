@@ -1,9 +1,11 @@
-//! dispatch: from a queue to an HTTP endpoint. This file is the flow of a batch, top to bottom:
-//! **decode → match → group → ask → attempt → settle → acknowledge**. Pure functions decide
-//! ([`decode`], [`plan`], `delivery::machine`), the other files carry out. A record is acknowledged
-//! last, when all of it has ended or was re-enqueued: a crash duplicates and never loses.
+//! dispatch: delivers the events of queue records to HTTP endpoints.
+//!
+//! This file is the flow of a batch, top to bottom: **decode → match → group → ask → attempt →
+//! settle → acknowledge**. Pure functions decide ([`decode`], [`plan`], `delivery::machine`), and
+//! the other files carry out. Each record is acknowledged last, after all of it has ended or was
+//! re-enqueued. A crash therefore duplicates events and never loses one.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 mod acknowledge;
 mod active_work;
@@ -51,7 +53,7 @@ use crate::progress::InFlightDelivery;
 use crate::settlement::Settlement;
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
+    /// Handles a batch. Returns the message ids of the records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
         let (known, ()) =
             join(self.ports.subscriptions().current(), self.news.learn(deadline)).await;
@@ -61,7 +63,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         join_all(handled).await.concat()
     }
 
-    /// Handles the records of one topic.
+    /// Handles the records of one part.
     async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
         let Part { records, mut catalogue } = part;
         let mut plan = BatchPlan::of(&shared.deliveries);
@@ -80,7 +82,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         redeliver
     }
 
-    /// Delivers one group until each member has ended, was re-enqueued, or ran out of time.
+    /// Delivers a group until each member has ended, was re-enqueued, or ran out of time.
     pub(crate) async fn deliver(&self, group: Group<InFlightDelivery>, of: &Invocation<'_>) {
         let Group { subscription, members: mut waiting } = group;
         let mut passage = self.destinations.passage(&subscription, &waiting);
@@ -93,7 +95,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             } else if !due.is_empty() {
                 let attempted = self.attempt(&due, &mut passage, of).await;
                 let Some((exchange, late)) = attempted else { return };
-                // A retry waits in place only where no late answer is waited for.
+                // Waiting for a late response replaces the wait in place.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };
                 let Settlement { delivered, retry_in_place, ended } =
                     self.endings.settle_group(due, &subscription, &exchange, limit_ms, of);
@@ -112,8 +114,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Makes one attempt for the deliveries of a group. `None` in two cases. The invocation or the permit has no time left: then
-    /// acknowledging deals with the deliveries. Or the attempt was abandoned: then they are in the slow lane, and it does not count.
+    /// Makes one attempt for the deliveries of a group. Returns `None` in two cases:
+    /// - The invocation or the permit has no time left. Acknowledging then re-enqueues the
+    ///   deliveries.
+    /// - The attempt was abandoned. The deliveries are then in the slow lane, and the attempt does
+    ///   not count.
     async fn attempt(
         &self,
         due: &[InFlightDelivery],

@@ -1,6 +1,6 @@
-//! The dispatch function: wiring only. The library beside it holds what it does.
+//! The dispatch function: wiring only. The library beside it has the behaviour.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 use adapters::aws_ports::{AwsPorts, aws_config};

@@ -1,4 +1,4 @@
-//! Deliveries, dead letters and whole records as messages. Pure.
+//! Writes deliveries, dead letters and whole records as queue messages. Pure.
 
 use std::sync::Arc;
 
@@ -10,23 +10,24 @@ use delivery::wire::{
     write_publication,
 };
 
-/// A request with more events does not go on as messages if it need not: its events would be received one
-/// by one, and sent in many requests instead of one.
+/// Maximum number of events of a request whose deliveries move to another queue. Each delivery
+/// becomes a message of its own, so a batch of more events would become many requests.
 pub(crate) const APART_MAX: usize = 10;
 
-/// Whether a delivery fits a message of its own, state and all.
+/// True if a delivery and its state fit one message.
 pub(crate) fn fits_a_message(delivery: &Delivery) -> bool {
     delivery_message(delivery, 0).fits()
 }
 
-/// A delivery as a message of its own, to be received after about the wait.
+/// Writes a delivery as a message with this delay.
 pub(crate) fn delivery_message(delivery: &Delivery, wait_ms: u64) -> Message {
     message(delivery, Attribute::Delivery(write_delivery(delivery)), wait_ms)
 }
 
-/// A dead letter as a message to its queue. Its wait is the delay of its dead-letter policy.
+/// Writes a dead letter as a message. Its delay is the `delay` of the dead-letter policy.
 pub(crate) fn dead_letter_message(letter: &DeadLetter) -> Message {
-    // From the decision, not from now: the same dead letter makes the same message.
+    // Measured from the decision instead of now, so the same dead letter always makes the same
+    // message.
     let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
     message(&letter.delivery, Attribute::DeadLetter(write_dead_letter(letter)), wait_ms)
 }
@@ -43,23 +44,25 @@ fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
     }
 }
 
-/// Our attribute of a record; of a published one, the one that it gets.
+/// Returns the trusted attribute of a record, or the `publication` attribute that a published
+/// record gets.
 fn attribute_of(record: &Record) -> Attribute {
     let published = || Attribute::Publication(write_publication(&record.as_publication()));
     record.trusted_attribute().cloned().unwrap_or_else(published)
 }
 
-/// Whether a record is a published one, perhaps moved, and not a single delivery or dead letter.
+/// True for a published record, moved or not. False for a record with one delivery or dead letter.
 pub(crate) fn is_published(record: &Record) -> bool {
     matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)))
 }
 
-/// How a record was held before it was received.
+/// Returns the hold that a record carries.
 pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
 }
 
-/// The time since which its event could have been delivered: its publication, or the start of its delivery.
+/// Earliest time at which the event could have been delivered: its publication, or the start of its
+/// delivery.
 pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     let known = match record.trusted_attribute() {
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| it.published_ms).ok(),
@@ -72,7 +75,7 @@ pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     known.unwrap_or(record.sent_ms)
 }
 
-/// A record as a message that is received again as it is, to be received after about the wait.
+/// Copies a record into a message with this delay.
 pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     Message {
         body: Arc::clone(&record.body),
@@ -88,8 +91,8 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     }
 }
 
-/// The same with this hold. What cannot be read stays as it is. A delivery that is due later than its
-/// hold ends waits until then.
+/// Copies a record into a message with this hold. An unreadable attribute stays as it is. A
+/// delivery waits until its due time if that is later than the end of the hold.
 pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message {
     let message = same_message(record, hold.left_ms(now_ms));
     let mut wait_ms = message.wait_ms;

@@ -1,8 +1,11 @@
-//! Exchanges the health of destinations with other processes, so that one of them probes and all obey.
+//! Exchanges the health of destinations with other processes. One process probes a failing
+//! destination, and all others wait.
 //!
-//! A process writes its findings at the end of an invocation: nothing while all is well. Slowness of a destination is written at
-//! once. A process reads the news when it starts, and then every half minute at most. An unreachable table is not asked for a
-//! while: then each process decides by itself. Findings that are lost with a process are found again.
+//! A process writes its findings at the end of an invocation, and writes nothing while all
+//! destinations are healthy. It writes the slowness of a destination at once. A process reads the
+//! news when it starts, and then at most every 30 seconds. After a timeout the table is not asked
+//! for a while, and each process decides by itself. Findings that are lost with a process are found
+//! again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,10 +29,8 @@ use crate::table::{SharedTable, Unreachable};
 
 /// Interval between reads of the news.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
-/// Maximum number of concurrent writes.
 const WRITES_AT_ONCE: usize = 8;
 
-/// The exchange of news with other processes.
 #[derive(Debug)]
 pub(crate) struct Exchange<P> {
     pub(crate) ports: Arc<P>,
@@ -37,19 +38,18 @@ pub(crate) struct Exchange<P> {
     pub(crate) destinations: Arc<Destinations<P>>,
     pub(crate) notices: Arc<Notices<P>>,
     pub(crate) telemetry: Arc<Telemetry>,
-    /// Time of the last read.
     pub(crate) read_ms: Mutex<Option<u64>>,
 }
 
 impl<P: DispatchPorts> Exchange<P> {
-    /// Reads the news, if the read is due.
     pub(crate) async fn learn(&self, deadline: &Deadline) {
         if self.begin_reading() {
             contained("learn", self.learn_all(deadline).boxed()).await;
         }
     }
 
-    /// True if a read of the news is due. Then the next one is due after [`READ_EVERY_MS`], also if the table refuses this one.
+    /// True if a read of the news is due. The next one is due after [`READ_EVERY_MS`], even if the
+    /// table refuses this one.
     fn begin_reading(&self) -> bool {
         let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = self.ports.now_ms();
@@ -66,18 +66,19 @@ impl<P: DispatchPorts> Exchange<P> {
         let Ok(stored) = self.table.answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
         let news = stored.iter().filter(|it| !it.has_expired(now_ms));
-        // News of a newer version cannot be used.
+        // News of a newer version cannot be read, and is skipped.
         let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
         self.adopt(&news);
         self.destinations.adopt_switches(&news);
         self.ports.subscriptions().were_changed(news.topics());
     }
 
-    /// Adopts the health of destinations from the news. Skips destinations with unwritten findings, which are newer.
+    /// Adopts the health of destinations from the news. Skips destinations with unwritten findings,
+    /// which are newer.
     fn adopt(&self, news: &AllNews) {
         let now_ms = self.ports.now_ms();
         for (namespace, health) in news.health() {
-            // A healthy destination without a value in this process needs none.
+            // A healthy destination without a state in this process needs no state.
             let known = match health.is_news() {
                 true => Some(self.destinations.known().get(health.destination, namespace)),
                 false => self.destinations.known().find(health.destination),
@@ -93,7 +94,7 @@ impl<P: DispatchPorts> Exchange<P> {
             }
             match health.failing {
                 Some(spell) => state.failures.adopt(spell, now_ms),
-                // Failures that are counted before a probation concern this process alone.
+                // Failures below the threshold of probation concern this process alone.
                 None if state.failures.is_on_probation() => state.failures.forget(),
                 None => {}
             }
@@ -101,7 +102,8 @@ impl<P: DispatchPorts> Exchange<P> {
                 Some(spell) => state.slowness.adopt(spell, now_ms),
                 None => state.slowness.forget(),
             }
-            // Its first success here is the end of a row of failures that another process found.
+            // Another process found this series of failures. The first success here ends the
+            // series.
             state.row_told_ms = state.row_told_ms.or(health.refusing.map(|row| row.since_ms));
             if health.failing.is_none() {
                 recovering::begin(&mut state, health.ended_ms, health.ceiling, now_ms);
@@ -111,13 +113,13 @@ impl<P: DispatchPorts> Exchange<P> {
 
     /// Writes the findings of this process about destinations. A failed write is repeated later.
     pub(crate) async fn share_health(&self, of: &Invocation<'_>) {
-        // Without subscriptions the topic of notices is unknown.
+        // The topic of notices is unknown without subscriptions.
         if !of.knows_subscriptions || self.table.is_unreachable() {
             return;
         }
         let unshared = self.destinations.known().take_unshared();
         if !unshared.is_empty() {
-            // The batch is finished: a panic must not return it.
+            // The batch is already acknowledged: a panic must not redeliver it.
             contained("share", self.share_all(unshared, of).boxed()).await;
         }
     }
@@ -158,7 +160,7 @@ impl<P: DispatchPorts> Exchange<P> {
         let are_sent = state.notices.is_empty()
             || self.notices.send_about_destination(&item, &state, of).await;
         if !are_told || !are_sent {
-            // The item is written, but the news are not: the next invocation publishes them.
+            // The item is written, but its news are not. The next invocation publishes them.
             let Findings { destination: address, subscription, .. } = findings;
             keep(destination, Findings::new(address, subscription));
         }
@@ -178,7 +180,7 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 }
 
-/// Keeps findings after a failed write, beside newer ones.
+/// Keeps findings after a failed write, together with newer ones.
 fn keep(destination: &Arc<Destination>, findings: Findings) {
     let mut state = destination.state();
     match &mut state.findings {

@@ -1,4 +1,4 @@
-//! From the items of all records to pieces of work. Pure.
+//! Turns the items of all records into pieces of work. Pure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,24 +12,24 @@ use crate::decode::WorkItem;
 use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 use crate::waiting::{RecordWait, Wait};
 
-/// With more deliveries than these, an invocation takes on no other large record.
+/// Maximum number of deliveries of an invocation before large records have to wait.
 const DELIVERIES_AT_ONCE: usize = 6_000;
-/// A record with more items than these is a large one.
+/// A record with more items than this is large.
 const ITEMS_OF_A_LARGE_RECORD: usize = 100;
 
-/// One thing to do, apart from all others.
+/// One piece of work, independent of all others.
 pub(crate) enum Work {
-    /// A dead letter goes to its queue.
+    /// Sends a dead letter to its queue.
     DeadLetter(ItemId, Box<DeadLetter>),
-    /// A record goes on to another queue, unread, or a part of it.
+    /// Sends a record, or a part of it, to another queue.
     Forward(ItemId, QueueName, Box<Message>),
-    /// A group of deliveries is attempted.
+    /// Attempts a group of deliveries.
     Deliver(Group<InFlightDelivery>),
 }
 
-/// The work of a part of a batch, while its records are read one after the other.
+/// Collects the work of a part of a batch while its records are read in turn.
 pub(crate) struct BatchPlan<'a> {
-    /// The number of deliveries that all parts have taken on.
+    /// Number of deliveries that all parts have accepted.
     taken_on: &'a AtomicUsize,
     progress: BatchProgress,
     work: Vec<Work>,
@@ -39,14 +39,14 @@ pub(crate) struct BatchPlan<'a> {
 }
 
 impl<'a> BatchPlan<'a> {
-    /// A plan without work, beside those of the other parts.
+    /// Creates an empty plan. `taken_on` is shared with the plans of the other parts.
     pub(crate) fn of(taken_on: &'a AtomicUsize) -> Self {
         let (progress, work, deliveries, returned, records) = Default::default();
         Self { taken_on, progress, work, deliveries, returned, records }
     }
 
-    /// Adds the items of a record; nothing is done for what an earlier receive of it finished. A large
-    /// record that would be one too many is re-enqueued as it is.
+    /// Adds the items of a record. Items that an earlier receive finished are done already. A large
+    /// record that exceeds the limit is re-enqueued unchanged.
     pub(crate) fn add(
         &mut self,
         record: &Record,
@@ -58,7 +58,7 @@ impl<'a> BatchPlan<'a> {
             None => items,
         };
         for item in items {
-            // Before anything is done with it, so that work that breaks off is still known.
+            // Registered before any work, so that interrupted work is still in the progress.
             let id = self.progress.add(self.records, &item);
             if is_finished(&item) {
                 self.progress.set(id, Stage::Done);
@@ -80,7 +80,8 @@ impl<'a> BatchPlan<'a> {
         self.records += 1;
     }
 
-    /// The message that a large record waits in, if the invocation has no room for its items.
+    /// Returns the message in which a large record waits, if the invocation has no room for its
+    /// items.
     fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<(QueueName, Box<Message>)> {
         let taken_on = self.taken_on.load(Ordering::Relaxed);
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
@@ -95,14 +96,14 @@ impl<'a> BatchPlan<'a> {
         }
     }
 
-    /// Notes a record that could not be read and returns to the queue as it is.
+    /// Adds a record that could not be read, and returns to its queue unchanged.
     pub(crate) fn add_returned(&mut self, record: &Record) {
         self.returned.push(record.message.clone());
         self.records += 1;
     }
 
-    /// All work, with the deliveries that share a request grouped; the progress it is noted in; and
-    /// the message ids of the records that return to the queue.
+    /// Returns the work with deliveries grouped by request, the progress, and the message ids of
+    /// the records that return to their queue.
     pub(crate) fn into_work(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
         let Self { progress, mut work, deliveries, returned, .. } = self;
         work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));

@@ -1,7 +1,7 @@
-//! How far each item of an invocation's records came.
+//! Records the stage of each item of an invocation.
 //!
-//! Acknowledgement is decided from this progress and nothing else, after all work is done. An item
-//! whose work panicked or ran out of time is still in it, so it can be re-enqueued.
+//! Acknowledgement depends on this progress and on nothing else, after all work is done. An item
+//! whose work panicked or ran out of time still has an entry, so it can be re-enqueued.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,18 +12,19 @@ use uuid::Uuid;
 
 use crate::decode::WorkItem;
 
-/// How far an item came in this invocation.
+/// The stage of an item in this invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing of it was attempted; its record may be returned to the queue.
+    /// No attempt was begun; the record may return to its queue.
     NotStarted,
-    /// A request is under way. Found when all work is done, it means that the work broke off.
+    /// A request is under way. After all work is done, this stage means that the work was
+    /// interrupted.
     Attempting,
-    /// Attempted, and waiting in place for its next attempt.
+    /// The delivery was attempted, and waits in place for its next attempt.
     Waiting,
-    /// It has ended, or was re-enqueued.
+    /// The item has ended, or was re-enqueued.
     Done,
-    /// Its message could not be sent; the record has to be redelivered.
+    /// The message of the item could not be sent; its record has to be redelivered.
     SendFailed,
 }
 
@@ -31,14 +32,11 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemId(usize);
 
-/// A delivery on its way through the flow.
+/// A delivery that an invocation is working on.
 #[derive(Debug)]
 pub(crate) struct InFlightDelivery {
-    /// Its item.
     pub(crate) id: ItemId,
-    /// Whom it is for.
     pub(crate) subscription: Arc<Subscription>,
-    /// Its state.
     pub(crate) delivery: Box<Delivery>,
 }
 
@@ -55,7 +53,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// The same with what is left of its wait.
+    /// Replaces the wait of a retry with the time left until the delivery is due.
     pub(crate) fn with_rest_of_wait(mut self, now_ms: u64) -> Self {
         if let End::Retry { wait_ms } = &mut self.end {
             *wait_ms = self.in_flight.delivery.due_ms.saturating_sub(now_ms);
@@ -64,24 +62,22 @@ impl Unfinished {
     }
 }
 
-/// An item, and how far it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) id: ItemId,
-    /// The index of its record in the batch.
+    /// Index of the record in the batch.
     pub(crate) record: usize,
-    /// The item, in the state last kept here.
+    /// The item, in its newest recorded state.
     pub(crate) item: WorkItem,
-    /// How far it came.
     pub(crate) stage: Stage,
 }
 
-/// Every item of an invocation.
+/// The entries of all items of an invocation.
 #[derive(Debug, Default)]
 pub(crate) struct BatchProgress(Mutex<Vec<Entry>>);
 
 impl BatchProgress {
-    /// Adds an item of a record. Records are added in order.
+    /// Adds an item of a record. Callers add records in order.
     pub(crate) fn add(&self, record: usize, item: &WorkItem) -> ItemId {
         self.with(|entries| {
             let id = ItemId(entries.len());
@@ -90,17 +86,16 @@ impl BatchProgress {
         })
     }
 
-    /// Notes how far an item came.
     pub(crate) fn set(&self, id: ItemId, stage: Stage) {
         self.with(|entries| entries[id.0].stage = stage);
     }
 
-    /// Notes that an item has ended or was re-enqueued, or that its message could not be sent.
+    /// Sets the stage of an item whose message was sent, or failed to be sent.
     pub(crate) fn set_sent(&self, id: ItemId, sent: bool) {
         self.set(id, if sent { Stage::Done } else { Stage::SendFailed });
     }
 
-    /// Keeps a delivery's newest state, and how far it came.
+    /// Stores the newest state and the stage of a delivery.
     pub(crate) fn keep(&self, in_flight: &InFlightDelivery, stage: Stage) {
         let InFlightDelivery { id, subscription, delivery } = in_flight;
         self.with(|entries| {
@@ -110,12 +105,12 @@ impl BatchProgress {
         });
     }
 
-    /// How far the items of a record came.
     pub(crate) fn stages_of(&self, record: usize) -> Vec<Stage> {
         self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
     }
 
-    /// Whether no delivery of a record was begun. Its parts and dead letters may be sent once more.
+    /// True if no delivery of a record was attempted. Parts and dead letters do not count, because
+    /// sending them again is harmless.
     pub(crate) fn is_unattempted(&self, record: usize) -> bool {
         let unattempted = |entry: &Entry| match entry.item {
             WorkItem::Deliver(..) => entry.stage == Stage::NotStarted,
@@ -124,7 +119,7 @@ impl BatchProgress {
         self.with(|entries| of_record(entries, record).iter().all(unattempted))
     }
 
-    /// The published message and the id of each delivery of a record that is done.
+    /// Returns message id and delivery id of each finished delivery of a record.
     pub(crate) fn done_of(&self, record: usize) -> Vec<(String, Uuid)> {
         let name = |delivery: &Delivery| (delivery.origin.message.clone(), delivery.id);
         self.with(|entries| {
@@ -133,12 +128,12 @@ impl BatchProgress {
         })
     }
 
-    /// Reads every item of a record, without a copy.
+    /// Calls `look` with every item of a record, without a copy.
     pub(crate) fn read(&self, record: usize, mut look: impl FnMut(&WorkItem)) {
         self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.item)));
     }
 
-    /// The unfinished items of a record, in their newest state.
+    /// Returns the unfinished items of a record, in their newest state.
     pub(crate) fn unfinished_of(&self, record: usize) -> Vec<Entry> {
         let is_unfinished = |entry: &&Entry| match entry.stage {
             Stage::NotStarted | Stage::Attempting | Stage::Waiting => true,
@@ -150,12 +145,13 @@ impl BatchProgress {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
-        // A panic elsewhere must not hide what is not finished yet: the data is whole in any case.
+        // A poisoned lock is used anyway: the entries are always complete, and unfinished items
+        // must stay visible.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The entries of one record. They are contiguous, because records are added one after the other.
+/// Returns the entries of a record. They are contiguous, because records are added in order.
 fn of_record(entries: &[Entry], record: usize) -> &[Entry] {
     let rest = &entries[entries.partition_point(|entry| entry.record < record)..];
     &rest[..rest.partition_point(|entry| entry.record == record)]

@@ -1,9 +1,11 @@
-//! Sends everything that follows from an attempt. A queue that refuses or does not respond in time is replaced by another way to
-//! the same end. Only when both fail, a record is redelivered.
+//! Sends everything that follows from an attempt.
 //!
-//! Each try gets half of the time that is left for sending, so that some is left for later sends. A stuck queue must not make
-//! Lambda kill the invocation, which would repeat every attempt of the batch. A message after a timeout may still arrive, so it
-//! may be duplicated.
+//! If a queue refuses a message or does not respond in time, the message goes another way to the
+//! same end. A record is redelivered only if that fails too.
+//!
+//! Each try gets half of the time that is left, so that later sends have time too. A stuck queue
+//! must not make Lambda kill the invocation, which would repeat every attempt of the batch. A
+//! message may still arrive after a timeout, and then it is duplicated.
 
 use std::sync::Arc;
 
@@ -20,13 +22,13 @@ use crate::invocation::Invocation;
 use crate::message::dead_letter_message;
 use crate::slow_lane::SlowLane;
 
-/// The result of an end.
+/// The result of carrying out an end.
 pub(crate) enum Carried {
-    /// A send failed: the record is redelivered.
+    /// A send failed, so the record is redelivered.
     Failed,
     /// The delivery continues as a message, or at its sink.
     Sent,
-    /// The delivery is over. A stored dead letter has this container and key.
+    /// The delivery has ended. A stored dead letter has this container and key.
     Ended(Option<(String, String)>),
 }
 
@@ -43,18 +45,19 @@ impl Carried {
     }
 }
 
-/// The queues and the storage that messages go to.
+/// Sends messages to the queues, and stores dead letters.
 #[derive(Debug)]
 pub(crate) struct Sending<P> {
     pub(crate) ports: Arc<P>,
-    /// The deployment's container of dead letters.
+    /// Dead-letter container of the deployment.
     pub(crate) container: Container,
     pub(crate) slow_lane: Arc<SlowLane>,
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
 impl<P: StoragePorts> Sending<P> {
-    /// Sends a message to its queue, else to the substitute; true if either accepted it.
+    /// Sends a message to its queue, or to the substitute queue. Returns true if either accepted
+    /// it.
     pub(crate) async fn send(
         &self,
         queue: QueueName,
@@ -67,7 +70,7 @@ impl<P: StoragePorts> Sending<P> {
             (Err(error), Some(other)) => {
                 telemetry::rerouted(&group, queue, &error.to_string());
                 self.slow_lane.note_refusal(queue, self.ports.now_ms());
-                // Boxed: it is rare, and would enlarge the future of every send.
+                // Boxed: this rare future would enlarge the future of every send.
                 self.try_send(other, message, deadline).boxed().await
             }
             (first, _) => first,
@@ -75,7 +78,8 @@ impl<P: StoragePorts> Sending<P> {
         sent.inspect_err(|error| telemetry::unsent(&group, &error.to_string())).is_ok()
     }
 
-    /// Sends a dead letter to its queue. It is stored from here if it does not fit a message, or its queue refuses it.
+    /// Sends a dead letter to its queue. Stores it directly if it does not fit a message, or if the
+    /// queue refuses it.
     pub(crate) async fn send_dead_letter(
         &self,
         letter: &DeadLetter,
@@ -96,7 +100,7 @@ impl<P: StoragePorts> Sending<P> {
         carried
     }
 
-    /// Sends a dead letter on its way to storage; true if its queue accepted it.
+    /// Sends a dead letter to the dead-letter queue; true if the queue accepted it.
     async fn send_to_storage(&self, message: Message, deadline: &Deadline) -> bool {
         let (group, queue) = (message.group.to_string(), QueueName::DeadLetter);
         let sent = self.try_send(queue, message, deadline).await;
@@ -113,8 +117,8 @@ impl<P: StoragePorts> Sending<P> {
         sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
     }
 
-    /// Sends the end of a replayed delivery on its way to storage. If its queue refuses it, it is logged: a report is no reason
-    /// to repeat a delivery.
+    /// Sends the end of a replayed delivery to the dead-letter queue. A refusal is only logged: a
+    /// lost report must not repeat a delivery.
     pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
         let message = Message::of_replay_end(&end, 0);
         if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
@@ -137,17 +141,17 @@ impl<P: StoragePorts> Sending<P> {
     }
 }
 
-/// The problem of a queue or a storage that is stuck.
+/// Logged as the problem of a queue or storage that does not respond in time.
 pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
-/// The queue to use when one refuses a message. Only the slow queue has a substitute: its messages are then attempted among retries, as
-/// [`SlowLane`] ensures.
+/// Returns the substitute of a queue. Only the slow queue has one: the retry queue. [`SlowLane`]
+/// then pauses, so that these deliveries are attempted there.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Slow => Some(QueueName::Retry),
         // The record returns to its source queue. An isolated record must not share a batch.
         QueueName::Retry | QueueName::Isolation => None,
-        // A dead letter is stored instead. Dispatch sends to no other queue.
+        // A dead letter is stored instead. Dispatch sends nothing to the other queues.
         QueueName::DeadLetter | QueueName::Events | QueueName::LastResort => None,
     }
 }

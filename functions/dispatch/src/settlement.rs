@@ -1,4 +1,4 @@
-//! What an exchange means for each delivery of its group.
+//! Decides the next step of each delivery of a group from their exchange.
 
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;
@@ -12,19 +12,20 @@ use crate::endings::Endings;
 use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Stage, Unfinished};
 
-/// The deliveries of a group, by what happens to them next.
+/// The deliveries of a group, by their next step.
 #[derive(Default)]
 pub(crate) struct Settlement {
-    /// Delivered, with what follows from the response.
+    /// Delivered, with the messages that follow from the response.
     pub(crate) delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
-    /// To be attempted again after a short wait in place.
+    /// Waits in place for the next attempt.
     pub(crate) retry_in_place: Vec<InFlightDelivery>,
-    /// Ended without success, or to be re-enqueued. A late answer may still replace these ends.
+    /// Ended without success, or to be re-enqueued. A late response may still replace these ends.
     pub(crate) ended: Vec<Unfinished>,
 }
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Records the exchange in each delivery, and decides what to do with it. A retry within `in_place_ms` waits in place.
+    /// Records the exchange in each delivery and decides its next step. A retry within
+    /// `in_place_ms` waits in place.
     pub(crate) fn settle_group(
         &self,
         due: Vec<InFlightDelivery>,
@@ -33,7 +34,7 @@ impl<P: DispatchPorts> Endings<P> {
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Settlement {
-        // The answer to a single event is about that event, even where others are batched.
+        // A response to one event is about that event, even if its subscription batches.
         let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
         let mut settlement = Settlement::default();
         for mut in_flight in due {
@@ -42,7 +43,8 @@ impl<P: DispatchPorts> Endings<P> {
                 settle_one(&mut in_flight.delivery, subscription, exchange, now_ms, jitter);
             self.telemetry.attempted(&in_flight.delivery, subscription, exchange, &settled);
             match settled.end {
-                // A refused batch is spread over the queue, or its events would hold one permit.
+                // A refused batch is spread over the queue. In place, its events would share one
+                // permit.
                 End::Retry { wait_ms }
                     if wait_ms < in_place_ms
                         && in_flight.delivery.batching != Batching::RetryAlone =>

@@ -1,6 +1,7 @@
-//! Requests to the table within bounds: a slow or unreachable table must not keep deliveries waiting.
+//! Makes requests to the table with a time limit, so that a slow or unreachable table does not
+//! delay deliveries.
 //!
-//! A table that does not respond is not asked for a while: then each process decides by itself.
+//! After a timeout, requests pause for 30 seconds. Meanwhile each process decides by itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,30 +13,29 @@ use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use crate::deadline::Deadline;
 
-/// Time limit of one request.
+/// Timeout of one request.
 const REQUEST_MS: u64 = SECOND_MS;
-/// Pause of requests after one without a response.
+/// Pause of requests after a timeout.
 pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
-/// Interval between log lines about an unreachable table.
+/// Minimum interval between log lines about an unreachable table.
 const LOG_EVERY_MS: u64 = MINUTE_MS;
-/// Maximum number of tries to write an entry that others write at the same time. The constant after it is the longest pause after
-/// the first try; it doubles each time.
+/// Maximum number of tries to write an entry that other processes write at the same time. Between
+/// tries there is a random pause, of at most [`FIRST_PAUSE_MS`] after the first try. The maximum
+/// doubles each time.
 const TRIES: u32 = 7;
 const FIRST_PAUSE_MS: u64 = 20;
 
-/// The problem of a table that is slow.
+/// Logged as the problem of a slow table.
 const LATE: &str = "it did not answer in time";
 
-/// The table gave no usable response, or none in time.
+/// The table returned no usable response in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreachable;
 
-/// The reason why an entry was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotUpdated {
-    /// Other processes changed it at each try. It may be tried again soon.
+    /// Other processes changed it during each try. A later update may succeed.
     Contended,
-    /// See [`Unreachable`].
     Unreachable,
 }
 
@@ -45,13 +45,13 @@ impl From<Unreachable> for NotUpdated {
     }
 }
 
-/// A document and its version; the document may be missing.
+/// A document and its version, as read. The document may be missing.
 pub(crate) struct Read<D> {
     pub(crate) document: Option<D>,
     version: Option<u64>,
 }
 
-/// The table of the deployment, as this process reaches it.
+/// The table of the deployment, with the pause and the log interval of this process.
 #[derive(Debug)]
 pub(crate) struct SharedTable<P> {
     ports: Arc<P>,
@@ -60,9 +60,9 @@ pub(crate) struct SharedTable<P> {
 
 #[derive(Debug, Default)]
 struct Reached {
-    /// End of the pause after a request without a response.
+    /// End of the pause after a timeout.
     unreachable_until_ms: u64,
-    /// Earliest time of the next log line about it.
+    /// Earliest time of the next log line.
     log_next_ms: u64,
 }
 
@@ -71,17 +71,17 @@ impl<P: DispatchPorts> SharedTable<P> {
         Self { ports, reached: Mutex::default() }
     }
 
-    /// The table itself, for a request whose result goes through [`Self::answer`].
+    /// Returns the table, for a request whose result goes through [`Self::answer`].
     pub(crate) fn port(&self) -> &P::Table {
         self.ports.table()
     }
 
-    /// True during the pause after a request without a response.
+    /// True during the pause after a timeout.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.ports.now_ms() < self.reached().unreachable_until_ms
     }
 
-    /// The current document of an item. An unusable document counts as no response.
+    /// Reads the current document of an item. An unusable document counts as no response.
     pub(crate) async fn read<D: Document>(
         &self,
         key: &ItemKey,
@@ -94,14 +94,15 @@ impl<P: DispatchPorts> SharedTable<P> {
         match D::read(stored.text.as_bytes()) {
             Ok(document) => Ok(Read { document: Some(document), version: Some(stored.version) }),
             Err(error) => {
-                // Not replaced: a newer version may have written it.
+                // Not replaced, because a newer version may have written it.
                 self.log(&format!("item {key}: {error}"));
                 Err(Unreachable)
             }
         }
     }
 
-    /// Replaces a document that was read before. True if nobody else replaced it first.
+    /// Replaces a document that was read before. Returns false if another process replaced it
+    /// first.
     pub(crate) async fn replace<D: Document>(
         &self,
         key: &ItemKey,
@@ -114,7 +115,8 @@ impl<P: DispatchPorts> SharedTable<P> {
         self.answer(self.port().replace(key, &entry, expected, now_ms), deadline).await
     }
 
-    /// Changes an entry, based on its newest version, and returns it with the result of the change.
+    /// Changes an entry, based on its newest version. Returns the new document and the result of
+    /// the change.
     pub(crate) async fn update<D: Document, T>(
         &self,
         key: &ItemKey,
@@ -130,15 +132,15 @@ impl<P: DispatchPorts> SharedTable<P> {
             if self.replace(key, &changed, &read, deadline).await? {
                 return Ok((changed, more));
             }
-            // A random pause, so that concurrent writers do not collide again.
+            // A random pause prevents another collision of concurrent writers.
             let most_ms = FIRST_PAUSE_MS << tried;
             self.ports.sleep(u64::from(self.ports.next_jitter().0) % most_ms).await;
         }
         Err(NotUpdated::Contended)
     }
 
-    /// Waits briefly for a response of the table. After a timeout, requests pause. After a refusal they do not: requests for
-    /// other items, and other namespaces, may succeed.
+    /// Waits briefly for a response of the table. Requests pause after a timeout. They do not pause
+    /// after a refusal, because requests for other items and other namespaces may succeed.
     pub(crate) async fn answer<T>(
         &self,
         request: impl Future<Output = Result<T, TableError>>,
@@ -153,7 +155,7 @@ impl<P: DispatchPorts> SharedTable<P> {
             answer = in_time => match answer {
                 Some(Ok(value)) => return Ok(value),
                 Some(Err(error)) => error,
-                // The time of this invocation is over; the table may be fine.
+                // The time of this invocation is over, which is no fault of the table.
                 None => TableError::refused(LATE),
             },
             () = self.ports.sleep(REQUEST_MS) => TableError::unreachable(LATE),
@@ -166,7 +168,7 @@ impl<P: DispatchPorts> SharedTable<P> {
         Err(Unreachable)
     }
 
-    /// Logs that the table cannot be used, once a minute at most.
+    /// Logs that the table cannot be used, at most once a minute.
     fn log(&self, problem: &str) {
         let (mut reached, now_ms) = (self.reached(), self.ports.now_ms());
         if now_ms >= reached.log_next_ms {

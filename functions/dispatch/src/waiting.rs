@@ -1,4 +1,4 @@
-//! How a record waits that cannot be handled now. Pure.
+//! Decides how a record waits that cannot be handled now. Pure.
 //!
 //! ```text
 //! received ─┬─ again: it may have crashed us ───► Isolated    isolation queue, at once     counted by `receives`
@@ -8,9 +8,11 @@
 //!           └─ none of these ───────────────────► handled
 //! ```
 //!
-//! A receive count says that a function may have crashed, so waits do not use it up: a waiting record is re-enqueued with a count of
-//! its own. SQS delays a message by 15 minutes at most. A longer wait ends hidden, which costs one receive and no further message. A record
-//! that is too large to be re-enqueued is hidden (`Unreadable`, `Unknown`) or handled at once (`Isolated`, `NoRoom`).
+//! A high receive count means that a function may have crashed, so waits must not raise it. A
+//! waiting record is re-enqueued with a counter of its own. SQS delays a message by at most 15
+//! minutes. The rest of a longer wait is a visibility timeout, which costs one receive and no
+//! further message. A record that is too large to be re-enqueued is hidden (`Unreadable`,
+//! `Unknown`) or handled at once (`Isolated`, `NoRoom`).
 
 use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
@@ -18,40 +20,40 @@ use delivery::waits::{DELAY_MAX_MS, TOO_LARGE_SECONDS, hidden_seconds};
 
 use crate::message::{held_message, hold_of, same_message};
 
-/// How far the clocks of SQS and of a function may be apart, and more.
+/// More than the clocks of SQS and of a function can differ.
 const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
 
-/// At most so many bytes are added to an attribute by a hold.
+/// Maximum number of bytes that a hold adds to an attribute.
 const HOLD_BYTES: usize = 80;
 
-/// The reason why a record waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordWait {
-    /// It was received before, so it or another record of its batch may have crashed a function.
+    /// The record was received before: it, or another record of its batch, may have crashed a
+    /// function.
     Isolated,
-    /// Its attribute cannot be read; newer code may be able to.
+    /// The attribute cannot be read; newer code may be able to.
     Unreadable,
-    /// Subscriptions that it needs cannot be read.
+    /// A subscription that the record needs cannot be read.
     Unknown,
-    /// It has many deliveries, and so have other records of the invocation.
+    /// The record has many deliveries, and other records of the invocation have many too.
     NoRoom,
 }
 
-/// Where a record waits.
+/// The place in which a record waits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// As a message in this queue; the record is done.
+    /// In a message on this queue; the record itself is done.
     Requeued(QueueName, Box<Message>),
-    /// In its queue, hidden for this long.
+    /// In its own queue, hidden.
     Hidden {
-        /// In seconds from now.
+        /// Seconds from now.
         seconds: u32,
     },
 }
 
 impl RecordWait {
-    /// Where the record waits; `None` if it is handled now. An isolated record, and one without room, does not wait if it is too
-    /// large for a message.
+    /// Returns the wait of the record; `None` if it is handled now. A record that is too large for
+    /// a message is handled at once if it would be isolated or has no room.
     pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),
@@ -64,9 +66,10 @@ impl RecordWait {
 
 fn until_known(record: &Record, now_ms: u64) -> Wait {
     let hold = hold_of(record);
-    // Once only, and not for a clock that is behind: more receives would look like a crash.
+    // Only on the first receive, even if a slow clock still shows a rest: further receives would
+    // look like a crash.
     if record.receives <= 1 && exceeds_a_delay(record) && hold.left_ms(now_ms) > 0 {
-        // No hold is longer: what is left of more than an hour was counted by another clock.
+        // A hold lasts at most an hour. A longer rest was computed with a wrong clock.
         return Wait::Hidden { seconds: hidden_seconds(hold.left_ms(now_ms).min(HOUR_MS)) };
     }
     requeued_or_hidden(Some(held_message(record, hold.next(now_ms), now_ms)))
@@ -79,12 +82,14 @@ fn isolated(record: &Record) -> Option<Wait> {
     }
     let receives = record.earlier_receives.saturating_add(record.receives);
     let message = Message { receives, ..same_message(record, 0) };
-    // With room for a hold: what is hidden because it has none must not be taken for a crash.
+    // Leaves room for a hold: a record without room would be hidden, and its extra receive would
+    // look like a crash.
     let has_room = message.size_bytes() + HOLD_BYTES <= MESSAGE_MAX_BYTES;
     requeued(QueueName::Isolation, message).filter(|_| has_room)
 }
 
-/// True if a record is held for longer than one delay, and so received before that.
+/// True if the hold is longer than one SQS delay. The record was then hidden, which cost one
+/// receive.
 fn exceeds_a_delay(record: &Record) -> bool {
     let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
     let may_be_hidden = record.queue.is_internal() && record.queue != QueueName::Isolation;

@@ -1,8 +1,7 @@
-//! What Lambda invokes the function with, and what it expects back: payload version 2.0, that of function
-//! URLs and of HTTP APIs.
-//! <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
+//! The request and the response of an invocation: payload version 2.0, which function URLs and HTTP
+//! APIs use. <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
 //!
-//! Only what is needed is read, so a member that AWS adds changes nothing.
+//! Only the needed members are read, so a member that AWS adds changes nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,17 +11,17 @@ use base64::engine::general_purpose::STANDARD;
 use delivery::publish::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// The stage that adds nothing to the path.
+/// Name of the stage that is not part of the path.
 const DEFAULT_STAGE: &str = "$default";
 
-/// A request.
+/// A request, as Lambda passes it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Invocation {
     raw_path: String,
     #[serde(default)]
     raw_query_string: String,
-    /// Names in lower case; several headers of one name are one, with commas.
+    /// Names in lower case. Several headers with one name are joined with commas.
     #[serde(default)]
     headers: BTreeMap<String, String>,
     request_context: RequestContext,
@@ -49,7 +48,7 @@ impl Invocation {
         &self.request_context.http.method
     }
 
-    /// The path without the stage of an HTTP API.
+    /// Returns the path without the stage of an HTTP API.
     pub(crate) fn path(&self) -> &str {
         let stage = self.request_context.stage.as_deref().filter(|stage| *stage != DEFAULT_STAGE);
         let rest = stage.and_then(|stage| self.raw_path.strip_prefix('/')?.strip_prefix(stage));
@@ -67,7 +66,7 @@ impl Invocation {
             .collect()
     }
 
-    /// The bytes of the body; 400 if they are not base64, where they should be.
+    /// Returns the bytes of the body. Refuses invalid base64 with status 400.
     pub(crate) fn body(&self) -> Result<Cow<'_, [u8]>, Refusal> {
         let text = self.body.as_deref().unwrap_or_default();
         if !self.is_base64_encoded {
@@ -78,17 +77,17 @@ impl Invocation {
     }
 }
 
-/// The response to a request.
+/// The response to a request, as Lambda expects it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
     /// The HTTP status.
     pub status_code: u16,
-    /// Names in lower case.
+    /// Headers, with names in lower case.
     pub headers: BTreeMap<&'static str, String>,
     /// JSON, or empty.
     pub body: String,
-    /// Whether the body is base64; never.
+    /// True for a base64 body; always false here.
     pub is_base64_encoded: bool,
 }
 
@@ -98,7 +97,7 @@ impl Response {
         Self { status_code: status, headers, body, is_base64_encoded: false }
     }
 
-    /// The response to a handshake.
+    /// Creates the response to a granted handshake.
     pub(crate) fn granted(headers: Vec<(&'static str, String)>) -> Self {
         let headers = headers.into_iter().collect();
         Self { status_code: 200, headers, body: String::new(), is_base64_encoded: false }

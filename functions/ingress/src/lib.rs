@@ -1,15 +1,17 @@
-//! ingress: from an HTTP request to the events queue.
+//! ingress: publishes the events of HTTP requests to the events queue.
 //!
-//! This file is the flow of a request, top to bottom: **read → grant a handshake → check the key → route →
-//! decode → publish → answer**. What each step means is [`delivery::publish`], which the ingress of `lastmile dev` calls too.
-//! A request is answered with success only when the queue has its message; a client that repeats any other
-//! request loses nothing, and may publish twice. One request is one message, so it is never published in
-//! part.
+//! This file is the flow of a request, top to bottom: **read → grant a handshake → check the key →
+//! route → decode → publish → answer**. The rules of each step are in [`delivery::publish`], which
+//! the ingress of `lastmile dev` uses too.
 //!
-//! It reads no subscriptions: an event for a topic that does not exist becomes a dead letter, as of any
-//! publisher.
+//! A request succeeds only after the queue has accepted its message. A client that repeats any
+//! other request loses nothing, and may publish twice. One request is one message, so it is never
+//! published in part.
+//!
+//! The function reads no subscriptions. An event for a missing topic becomes a dead letter, as with
+//! any publisher.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 pub mod invocation;
 
@@ -26,7 +28,7 @@ use delivery::subscription::secret::SecretName;
 
 use crate::invocation::{Invocation, Response};
 
-/// How often it is logged that keys cannot be read.
+/// Minimum interval between log lines about unreadable keys.
 const REPORTED_EVERY_MS: u64 = 60_000;
 
 /// The ingress function over its ports.
@@ -36,20 +38,20 @@ pub struct Ingress<P> {
     default_topic: DefaultTopic,
     keys: Vec<SecretName>,
     origins: AllowedOrigins,
-    /// When it was logged last that keys cannot be read.
+    /// Time of the last log line about unreadable keys.
     reported_ms: AtomicU64,
 }
 
 impl<P: IngressPorts> Ingress<P> {
-    /// The function with its ports, the topic of requests that name none, and the names of the keys of which
-    /// a request needs one. Without keys it believes that its caller was checked before.
+    /// Creates the function with the topic of requests that name no topic, and the names of the
+    /// accepted keys. Without keys, it assumes that IAM has checked the caller.
     pub fn new(ports: P, default_topic: Option<TopicName>, keys: Vec<SecretName>) -> Self {
         let default_topic = default_topic.map(Into::into).unwrap_or_default();
         let (origins, reported_ms) = (AllowedOrigins::default(), AtomicU64::new(0));
         Self { ports, default_topic, keys, origins, reported_ms }
     }
 
-    /// Grants handshakes to these senders.
+    /// Sets the senders whose handshakes are granted.
     #[must_use]
     pub fn allowing(self, origins: AllowedOrigins) -> Self {
         Self { origins, ..self }
@@ -85,7 +87,7 @@ impl<P: IngressPorts> Ingress<P> {
         }
         self.check_key(&request).await?;
         let route = publish::route(&request, &self.default_topic)?;
-        // What the topic reads is known to dispatch only.
+        // Only dispatch knows the input format of the topic.
         let message = publish::message(&request, &route, Input::Auto, self.ports.now_ms())?;
         let sent = self.ports.events().publish(&message.topic, &message.body).await;
         let id = sent.map_err(|error| {
@@ -100,7 +102,8 @@ impl<P: IngressPorts> Ingress<P> {
         if self.keys.is_empty() {
             return Ok(());
         }
-        // Before the keys are read: an anonymous request causes no call of a store.
+        // Checked before the keys are read, so that a request without a key causes no call to a
+        // secret store.
         let shown = ShownKeys::read(request)?;
         let now_ms = self.ports.now_ms();
         let (mut read, mut problems) = (Vec::new(), Vec::new());
@@ -117,7 +120,8 @@ impl<P: IngressPorts> Ingress<P> {
         publish::check_key(&shown, keys, now_ms)
     }
 
-    /// Whether keys that cannot be read are to be logged: a busy address would log them with every request.
+    /// True if unreadable keys have to be logged. A busy address would otherwise log them with
+    /// every request.
     fn is_report_due(&self, now_ms: u64) -> bool {
         let before_ms = self.reported_ms.load(Ordering::Relaxed);
         let is_due = now_ms.abs_diff(before_ms) >= REPORTED_EVERY_MS;

@@ -1,6 +1,6 @@
-//! The ingress function: wiring only. The library beside it holds what it does.
+//! The ingress function: wiring only. The library beside it has the behaviour.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 use adapters::aws_ports::{AwsIngressPorts, aws_config};
 use adapters::aws_time;

@@ -1,4 +1,4 @@
-//! The queue and the topic on AWS.
+//! The queue of reports and the topic of messages, on AWS.
 
 use adapters::aws_error::sentence;
 use adapters::machine::Machine;
@@ -12,10 +12,10 @@ use crate::settings::NotifySettings;
 
 /// Maximum number of messages per receive.
 const RECEIVED_MAX: i32 = 10;
-/// With long polling, SQS asks all its servers, so an empty response means that no report is left.
+/// With long polling SQS asks all its servers, so an empty response means that no report is left.
 const WAIT_SECONDS: i32 = 1;
 
-/// The clients of a deployment.
+/// The AWS clients of a deployment.
 #[derive(Debug)]
 pub struct AwsPorts {
     queue: aws_sdk_sqs::Client,
@@ -25,7 +25,7 @@ pub struct AwsPorts {
 }
 
 impl AwsPorts {
-    /// The clients that the settings describe.
+    /// Creates the clients for these settings.
     #[must_use]
     pub fn new(config: &SdkConfig, settings: &NotifySettings) -> Self {
         Self {

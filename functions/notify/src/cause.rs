@@ -1,6 +1,7 @@
-//! The cause of a dead letter, as `lastmile deadletters why` groups it.
+//! Finds the cause of a dead letter, as `lastmile deadletters why` does.
 //!
-//! Separate because this is the only file that depends on how causes are found and opened.
+//! Separate because only this file depends on the rules of causes and on the commands that show
+//! them.
 
 use deadletters::cause::{CausePrefix, titled_cause};
 use deadletters::facts::decided_ms;
@@ -9,21 +10,20 @@ use delivery::shell::quoted;
 use delivery::subscription::sink::Container;
 use delivery::time::moment::rfc3339;
 
-/// The counted facts of a dead letter.
+/// The facts of a dead letter that messages contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Letter {
-    /// The stable id of its cause.
+    /// The stable id of the cause.
     pub(crate) cause: String,
-    /// The cause in the words that `why` uses.
+    /// The cause as `why` prints it.
     pub(crate) title: String,
     /// `namespace/topic/name`.
     pub(crate) subscription: String,
-    /// The time at which its delivery ended.
+    /// Time of the end of the delivery.
     pub(crate) at_ms: Option<u64>,
 }
 
 impl Letter {
-    /// Reads the facts of this dead letter.
     pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
         let (cause, title) = titled_cause(letter);
         Self {
@@ -35,8 +35,8 @@ impl Letter {
     }
 }
 
-/// The command that opens the dead letters of a cause since this time. What was not read has no cause that the
-/// command could select; then it shows all causes.
+/// Returns the command that shows the dead letters of a cause since this time. An unread dead
+/// letter has no cause to select, so its command shows all causes.
 pub(crate) fn command(container: &Container, cause: &str, first_ms: Option<u64>) -> String {
     let verb = match cause.parse::<CausePrefix>() {
         Ok(_) => format!("list --cause {cause}"),

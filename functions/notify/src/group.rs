@@ -1,6 +1,7 @@
-//! Dead letters by cause. Pure.
+//! Groups dead letters by cause. Pure.
 //!
-//! Promises: every letter is in exactly one group. There are at most [`GROUPS_MAX`] groups and one for all other causes.
+//! Every dead letter is in exactly one group. There are at most [`GROUPS_MAX`] groups, and one more
+//! for all other causes.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +12,29 @@ const GROUPS_MAX: usize = 100;
 /// The id of the group of all other causes.
 const OTHERS: &str = "others";
 
-/// The dead letters of one cause.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) cause: String,
     pub(crate) title: String,
-    /// Counts by subscription.
+    /// Number of dead letters by subscription.
     pub(crate) subscriptions: BTreeMap<String, u64>,
-    /// The time of the first letter.
+    /// Time of the first dead letter.
     pub(crate) first_ms: Option<u64>,
-    /// The places of the blobs of its letters.
+    /// Indexes of the blobs of these dead letters.
     pub(crate) blobs: Vec<usize>,
 }
 
 impl Group {
-    /// The number of its letters.
     pub(crate) fn count(&self) -> usize {
         self.blobs.len()
     }
 }
 
-/// Groups by the id of their cause.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(BTreeMap<String, Group>);
 
 impl Groups {
-    /// The groups of what was found in blobs, in the order of the blobs.
+    /// Groups the dead letters of blobs, in the order of the blobs.
     pub(crate) fn of(found: &[Option<Letter>]) -> Self {
         let mut groups = Self::default();
         for (place, letter) in found.iter().enumerate() {
@@ -57,7 +55,8 @@ impl Groups {
         group.blobs.push(place);
     }
 
-    /// The groups, the most frequent first. The rarest causes beyond the limit are one group, the last.
+    /// Returns the groups, most frequent first. The rarest causes beyond the limit become one last
+    /// group.
     pub(crate) fn into_groups(self) -> Vec<Group> {
         let mut groups: Vec<Group> = self.0.into_values().collect();
         groups.sort_by(|a, b| b.count().cmp(&a.count()).then_with(|| a.cause.cmp(&b.cause)));

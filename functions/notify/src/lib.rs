@@ -1,13 +1,14 @@
-//! notify: one message per cause and minute about new dead letters. This file is the flow of an invocation, top to bottom:
-//! **receive → read → group → publish → delete**.
+//! notify: sends one message per cause and minute about new dead letters.
 //!
-//! EventBridge sends S3's report of each new blob to a queue. Once a minute, this function empties the queue, reads the blobs and
-//! publishes a message for each cause. It receives by itself: an event source mapping would divide a busy minute among invocations.
+//! This file is the flow of an invocation, top to bottom: **receive → read → group → publish →
+//! delete**. EventBridge sends S3's report of each new blob to a queue. Once a minute, this
+//! function empties the queue, reads the blobs and publishes a message for each cause. It receives
+//! reports itself, because an event source mapping would divide a busy minute among invocations.
 //!
-//! Promises: a report is deleted last, after the messages about all its dead letters were published. So a failure repeats messages
-//! and loses none. Every report is counted, also if its blob cannot be read.
+//! A report is deleted last, after the messages about its dead letters were published. So a failure
+//! repeats messages and loses none. Every report is counted, even if its blob cannot be read.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 mod aws;
 mod cause;
@@ -35,39 +36,39 @@ pub use crate::ports::{Ports, Refused};
 pub use crate::report::Report;
 use crate::report::{Blob, blobs_of};
 
-/// Maximum number of reports per invocation. The others wait for the next minute.
+/// Maximum number of reports per invocation. Further reports wait for the next minute.
 const REPORTS_MAX: usize = 20_000;
-/// Concurrent receives. Each returns at most ten reports.
+/// Number of concurrent receives. Each returns at most ten reports.
 const RECEIVES_AT_ONCE: usize = 16;
-/// Time for receiving.
+/// Maximum time for receiving.
 const RECEIVES_MS: u64 = 10 * SECOND_MS;
-/// Time for receiving and reading. Blobs that are left then are counted unread.
+/// Maximum time for receiving and reading. After it, the remaining blobs are counted unread.
 const READS_MS: u64 = 25 * SECOND_MS;
-/// Concurrent messages to the topic.
+/// Maximum number of concurrent messages to the topic.
 const MESSAGES_AT_ONCE: usize = 8;
-/// Concurrent deletions of ten reports each.
+/// Maximum number of concurrent deletions of ten reports each.
 const DELETES_AT_ONCE: usize = 16;
 /// Maximum number of reports that one request deletes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html>
 const DELETED_MAX: usize = 10;
 
-/// The invocation did not do all of its work. What it left is done in a later minute.
+/// An invocation that left some of its work. A later invocation does that work.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotifyError {
-    /// No report was received.
+    /// No report could be received.
     #[error("the queue cannot be read: {0}")]
     Receive(Refused),
-    /// Messages were not published. Their reports return to the queue.
+    /// Some messages were not published. Their reports return to the queue.
     #[error("{failed} of {all} messages were not published; the next minutes try again: {why}")]
     Publish {
-        /// The number of messages that failed.
+        /// Number of messages that failed.
         failed: usize,
-        /// The number of messages.
+        /// Number of all messages.
         all: usize,
         /// The first problem.
         why: Refused,
     },
-    /// Reports were not deleted. Messages about them are published again.
+    /// Some reports were not deleted. Messages about them will repeat.
     #[error("reports were not deleted, so messages will repeat: {0}")]
     Delete(Refused),
 }
@@ -81,7 +82,7 @@ pub struct Notify<P> {
 }
 
 impl<P: Ports> Notify<P> {
-    /// The function for the dead letters of a container, which this storage holds.
+    /// Creates the function for the dead letters of a container in this storage.
     pub fn new(ports: P, storage: Storage, container: Container) -> Self {
         Self { ports, storage, container }
     }
@@ -89,7 +90,7 @@ impl<P: Ports> Notify<P> {
     /// Publishes a message for each cause of the dead letters since the last invocation.
     ///
     /// # Errors
-    /// [`NotifyError`] when some of the work is left for a later minute.
+    /// [`NotifyError`] if some of the work is left for a later minute.
     pub async fn notify(&self) -> Result<(), NotifyError> {
         let began_ms = self.ports.now_ms();
         let reports = self.receive_all(began_ms + RECEIVES_MS).await?;
@@ -112,7 +113,7 @@ impl<P: Ports> Notify<P> {
         Ok(reports)
     }
 
-    /// Receives until the queue is empty or refuses, or the share of one receiver is used up.
+    /// Receives until the queue is empty or refuses, or until this receiver has used up its share.
     async fn receive_some(&self, until_ms: u64) -> Vec<Report> {
         let mut reports = Vec::new();
         while reports.len() < REPORTS_MAX / RECEIVES_AT_ONCE && self.ports.now_ms() < until_ms {
@@ -124,7 +125,8 @@ impl<P: Ports> Notify<P> {
         reports
     }
 
-    /// Reads the blobs, in their order. Beyond the limits of number and time, they are counted unread.
+    /// Reads the blobs in their order. Blobs beyond the limits of number and time are counted
+    /// unread.
     async fn read_all(&self, blobs: &[Blob], until_ms: u64) -> Vec<Option<Letter>> {
         let read = async |(place, blob): (usize, &Blob)| {
             let has_room = place < read::BLOBS_MAX && self.ports.now_ms() < until_ms;
@@ -140,7 +142,7 @@ impl<P: Ports> Notify<P> {
             .await
     }
 
-    /// Publishes a message for each group. Returns the places of the blobs whose messages failed.
+    /// Publishes a message for each group. Returns the indexes of the blobs whose messages failed.
     async fn publish_all(&self, groups: &[Group]) -> (BTreeSet<usize>, Result<(), NotifyError>) {
         let publish = async |group: &Group| {
             let Message { subject, text } = Message::of(group, &self.container);

@@ -1,6 +1,6 @@
-//! The notify function: wiring only. The library beside it holds what it does.
+//! The notify function: wiring only. The library beside it has the behaviour.
 
-#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
 use adapters::aws_ports::{aws_config, s3_client};
 use adapters::storage::Storage;
@@ -23,7 +23,7 @@ async fn serve() -> Result<(), Error> {
     let storage = Storage::bucket(client, settings.container.bucket.clone());
     let ports = AwsPorts::new(&config, &settings);
     let function = &Notify::new(ports, storage, settings.container);
-    // Whoever invokes it, the work is the same: the reports wait in the queue.
+    // The payload is ignored, because the reports wait in the queue.
     lambda_runtime::run(service_fn(|_: LambdaEvent<IgnoredAny>| async move {
         function.notify().await.map_err(Error::from)
     }))

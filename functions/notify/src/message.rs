@@ -15,14 +15,13 @@ const NAMED_MAX: usize = 10;
 /// <https://docs.aws.amazon.com/sns/latest/api/API_Publish.html>
 const SUBJECT_MAX: usize = 99;
 
-/// A message for the topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) subject: String,
     pub(crate) text: String,
 }
 
-/// The members of the JSON object.
+/// The JSON object of a message.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -30,7 +29,7 @@ struct Body<'a> {
     cause: &'a str,
     count: usize,
     subscriptions: Vec<Named<'a>>,
-    /// The number of subscriptions that are not named.
+    /// Number of subscriptions beyond [`NAMED_MAX`].
     other_subscriptions: usize,
     first: Option<String>,
     command: String,
@@ -43,7 +42,7 @@ struct Named<'a> {
 }
 
 impl Message {
-    /// The message about this group of a container.
+    /// Creates the message about this group of dead letters.
     pub(crate) fn of(group: &Group, container: &Container) -> Self {
         let Group { cause, title, subscriptions, first_ms, blobs: _ } = group;
         let named = subscriptions.iter().map(|(name, count)| Named { name, count: *count });
@@ -65,7 +64,7 @@ impl Message {
     }
 }
 
-/// SNS refuses other characters than printable ASCII.
+/// Replaces every character that is not printable ASCII, because SNS refuses it.
 fn subject(count: usize, title: &str) -> String {
     let noun = if count == 1 { "dead letter" } else { "dead letters" };
     let text = format!("{count} {noun}: {title}");

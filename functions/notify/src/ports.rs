@@ -8,17 +8,17 @@ use thiserror::Error;
 
 use crate::report::Report;
 
-/// A request to AWS failed, with the reason in a sentence.
+/// A refused or failed request to AWS, with the reason as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
 /// The queue of reports, the topic of messages, and the clock.
 pub trait Ports {
-    /// The time now.
+    /// Returns the current time in milliseconds since 1970.
     fn now_ms(&self) -> u64;
 
-    /// At most ten reports; an empty list means that none is left.
+    /// Receives at most ten reports; an empty list means that none is left.
     fn receive(&self) -> impl Future<Output = Result<Vec<Report>, Refused>>;
 
     /// Publishes a message to all subscribers of the topic.

@@ -6,13 +6,15 @@ use delivery::deadletter::stored;
 use crate::cause::Letter;
 use crate::report::Blob;
 
-/// Maximum number of blobs that are read per invocation. The others are counted by their keys.
+/// Maximum number of blobs that are read per invocation. Further blobs are counted by their keys.
 pub(crate) const BLOBS_MAX: usize = 2_000;
-/// Maximum size of a blob that is read. An event has at most 1 MiB, and a format may have it more than once.
+/// Maximum size of a blob that is read. An event has at most 1 MiB, and some formats contain it
+/// more than once.
 const BLOB_MAX_BYTES: u64 = 4 << 20;
-/// Concurrent reads: with [`BLOB_MAX_BYTES`], they fit the memory of the function.
+/// Maximum number of concurrent reads. With [`BLOB_MAX_BYTES`] each, they fit the memory of the
+/// function.
 pub(crate) const READS_AT_ONCE: usize = 16;
-/// The segments of a key after the subscription: year, month, day, hour, name.
+/// Number of segments of a key after the subscription: year, month, day, hour, name.
 const SEGMENTS_AFTER_SUBSCRIPTION: usize = 5;
 
 /// The reason why the cause of a dead letter is unknown.
@@ -28,7 +30,7 @@ enum Unread {
 }
 
 impl Unread {
-    /// The id of the cause that counts them.
+    /// Returns the id of the cause under which these dead letters are counted.
     fn id(self) -> &'static str {
         match self {
             Self::Gone => "unread-gone",
@@ -55,7 +57,8 @@ impl Unread {
     }
 }
 
-/// Reads the dead letter of a blob, also if that cannot be read; `None` if a person has stopped its delivery, and knows.
+/// Reads the dead letter of a blob. An unreadable blob is counted too. Returns `None` for a paused
+/// or disabled delivery, which did not fail.
 pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option<Letter> {
     let unread = |why| Some(unread(why, prefix, blob));
     let Some(key) = &blob.key else { return unread(Unread::Report) };
@@ -68,7 +71,7 @@ pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option
     (!letter.is_set_aside()).then(|| Letter::of(&letter))
 }
 
-/// A blob beyond the limits, which is not read.
+/// Counts a blob beyond the limits, which is not read.
 pub(crate) fn uncounted(prefix: &str, blob: &Blob) -> Letter {
     unread(Unread::OverLimit, prefix, blob)
 }
@@ -92,7 +95,8 @@ fn unread(why: Unread, prefix: &str, blob: &Blob) -> Letter {
     }
 }
 
-/// The subscription in a key, which begins with the prefix of the container and `namespace/topic/name`.
+/// Returns the subscription in a key. The key begins with the prefix of the container and
+/// `namespace/topic/name`.
 fn subscription_of<'a>(key: &'a str, prefix: &str) -> &'a str {
     let name = key.rsplitn(SEGMENTS_AFTER_SUBSCRIPTION + 1, '/').nth(SEGMENTS_AFTER_SUBSCRIPTION);
     let name = name.unwrap_or(key);

@@ -1,30 +1,29 @@
-//! S3's reports of new blobs, as EventBridge sends them. Pure.
+//! Reads S3's reports of new blobs, which arrive as events of EventBridge. Pure.
 
 use std::collections::HashMap;
 
 use delivery::time::moment;
 use serde::Deserialize;
 
-/// A received report.
+/// A report, as received from the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Deletes it.
+    /// Receipt handle, which deletes the report.
     pub receipt: String,
-    /// The event of EventBridge as JSON.
+    /// The event of EventBridge, as JSON.
     pub body: String,
 }
 
-/// A blob, with all reports of it. S3 reports at least once.
+/// A blob with all its reports, because S3 reports at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blob {
-    /// `None` if the report cannot be read. The rule sends no such report.
+    /// `None` if the report is unreadable. The rule of EventBridge sends no such report.
     pub(crate) key: Option<String>,
-    /// The time at which it was stored.
     pub(crate) stored_ms: Option<u64>,
     pub(crate) receipts: Vec<String>,
 }
 
-/// The members of the event that count.
+/// The members of the event that this function reads.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html>
 #[derive(Deserialize)]
 struct ObjectCreated {
@@ -42,7 +41,7 @@ struct Object {
     key: String,
 }
 
-/// The blobs that these reports name, each once, in the order of the first reports.
+/// Returns each blob in these reports once, in the order of first reports.
 pub(crate) fn blobs_of(reports: Vec<Report>) -> Vec<Blob> {
     let mut blobs: Vec<Blob> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,5 @@
-//! The settings of the function, read once at cold start. All are checked here: a function with a missing setting does not start.
+//! Reads the settings of the function once, at cold start. The function does not start if a setting
+//! is missing.
 
 use adapters::settings::DEAD_LETTER_CONTAINER;
 use delivery::subscription::sink::Container;
@@ -6,28 +7,28 @@ use thiserror::Error;
 
 /// The queue of S3's reports of new dead letters.
 pub const REPORTS_QUEUE_URL: &str = "REPORTS_QUEUE_URL";
-/// The SNS topic that subscribers of messages about causes use.
+/// The SNS topic of messages about causes.
 pub const MESSAGES_TOPIC_ARN: &str = "MESSAGES_TOPIC_ARN";
 
-/// The settings of the function.
+/// The settings of the notify function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifySettings {
     pub(crate) queue_url: String,
     pub(crate) topic_arn: String,
-    /// The container of the dead letters.
+    /// Container of the dead letters.
     pub container: Container,
 }
 
-/// A setting is missing.
+/// A required setting is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the environment variable {0} is not set; infra/notify.yaml sets it")]
 pub struct Missing(&'static str);
 
 impl NotifySettings {
-    /// The settings that this function looks up.
+    /// Reads the settings through this look-up.
     ///
     /// # Errors
-    /// [`Missing`] when a required setting is missing or empty.
+    /// [`Missing`] if a required setting is missing or empty.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Missing> {
         let optional = |name| lookup(name).filter(|value| !value.is_empty());
         let required = |name| optional(name).ok_or(Missing(name));

@@ -1,12 +1,13 @@
-//! The clients of the sender: one for each kind, which decides which addresses may be reached, and for what
-//! TLS needs of its own (`tls.rs`). Whoever has another identity has another client, and so connections of its own.
+//! The HTTP clients of the sender. There is one for each kind (which decides the allowed addresses)
+//! and for each TLS identity or authorities of a subscription (`tls.rs`). Therefore requests with
+//! different identities never share a connection.
 //!
-//! Separate from the sender, because each limit of a connection is set here: how long connecting may
-//! take, how long the connection may be idle, how much a head or a window may hold. What it may send
-//! altogether is in `metered.rs`. reqwest, which is built of the same parts, lets nobody wrap its
-//! connections, so that nothing above it can count what is read of one, or close it.
+//! Separate from the sender, because this module sets the limits of a connection: connect timeout,
+//! idle time, size of a response head, flow-control windows. The total number of bytes is limited
+//! in `metered.rs`. reqwest uses the same components, but does not allow wrapping its connections,
+//! so its callers cannot count the bytes read or close a connection.
 //!
-//! Promises: at most [`CLIENTS_MAX`] are kept.
+//! Promises: keeps at most [`CLIENTS_MAX`] clients.
 
 use std::future::Future;
 use std::io;
@@ -34,53 +35,56 @@ use super::names::CheckingResolver;
 use super::recent::Recent;
 use super::tls::{TlsConfigs, TlsError};
 
-/// So many clients are kept; with one more, the least recently used one is dropped with the last of its
-/// exchanges. Only those with an identity or authorities of their own are many.
+/// The most clients kept. Beyond this number the least recently used one is removed; it closes
+/// after its last exchange. Only identities and authorities of subscriptions can make them
+/// numerous.
 const CLIENTS_MAX: usize = 256;
-/// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
+/// The connect timeout, including TLS. The deadline of the request may be earlier.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection whose other side takes no bytes is closed after this time, even if it was dropped
-/// before: its last bytes must be sent first. Other systems than Linux have no such limit.
+/// `TCP_USER_TIMEOUT`: closes a connection whose peer does not acknowledge data, even after it was
+/// dropped with unsent data. Only Linux has this option.
 #[cfg(target_os = "linux")]
 const UNSENT_MAX: Duration = Duration::from_secs(30);
-/// Silence on a connection is broken by a probe of TCP after this time, and so often.
+/// TCP keep-alive: idle time before the first probe, and interval between probes.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
-/// So many probes without an answer end a connection.
+/// TCP keep-alive: the number of unanswered probes after which the connection is closed.
 const TCP_KEEPALIVE_RETRIES: u32 = 3;
-/// A connection that was idle for longer is closed: the other side may have closed it while the
-/// function was frozen.
+/// The idle timeout of pooled connections. A longer one would keep connections that the peer closed
+/// while the function was frozen.
 const POOL_IDLE: Duration = Duration::from_secs(5);
-/// How many connections to one host may be idle: the default concurrency of a subscription. With
-/// fewer, a subscription at that concurrency would open new connections all the time.
+/// The most idle connections per host: the default concurrency of a subscription. With fewer, a
+/// subscription at that concurrency would constantly open new connections.
 const POOL_PER_HOST_MAX: usize = Concurrency::DEFAULT.most as usize;
-/// A response with more headers is a failure.
+/// The most header fields of a response; more are a failure.
 pub(super) const HEADERS_MAX: usize = 1_000;
-/// A response with a longer head is a failure. The client stops reading soon after.
+/// The largest head of a response; a longer one is a failure. The client stops reading shortly
+/// after this limit.
 pub(super) const HEAD_MAX_BYTES: usize = 256 * 1_024;
-/// An HTTP/2 peer may send this much of a body that is not read yet: as much as is read at most.
+/// The HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the most
+/// bytes that are read.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
-/// The same for all bodies of a connection: as much as the protocol allows, since the windows of its streams bound
-/// them already. Exchanges that wait for their turn to read a long answer would use up a smaller one, and
-/// those that read would get no more.
+/// The HTTP/2 connection window: the largest that the protocol allows, because stream windows
+/// already limit each body. With a smaller one, exchanges that wait for their turn to read a long
+/// response could block those that read.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
-/// The protocol's minimum, which is its default.
+/// The minimum of the protocol, which is also its default.
 const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
 
-/// Why no client can be built on this machine.
+/// No client can be built on this machine.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Without a TLS configuration.
+    /// The TLS configuration failed.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// For another reason.
+    /// The HTTP client failed.
     #[error("no HTTP client can be built")]
     Http(#[from] reqwest::Error),
 }
 
-/// A client with its pool of connections.
+/// A client with its connection pool.
 pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
-/// The clients, built at first use.
+/// Builds clients on first use.
 #[derive(Debug)]
 pub(super) struct Clients {
     network: Network,
@@ -89,17 +93,17 @@ pub(super) struct Clients {
     recent: Mutex<Recent<Use, Client>>,
 }
 
-/// What the requests of one client have in common: its kind, and what TLS needs if that is more than for others.
+/// The key of a client: its kind, and the fingerprint of its TLS identity and authorities, if any.
 type Use = (ClientKind, Option<[u8; 32]>);
 
 impl Clients {
-    /// No clients yet, but all they need of the machine.
+    /// Reads everything needed from the machine, but builds no client.
     pub(super) fn new(network: &Network, policy: Arc<AddressPolicy>) -> Result<Self, TlsError> {
         let (network, tls) = (network.clone(), TlsConfigs::new(network)?);
         Ok(Self { network, policy, tls, recent: Mutex::new(Recent::new(CLIENTS_MAX)) })
     }
 
-    /// The client that checks addresses by the rules of this kind, for requests that need this of TLS.
+    /// The client for requests of this kind with these TLS requirements.
     pub(super) fn of(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, TlsError> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.get_or_insert(&(kind, tls.fingerprint()), || {
@@ -119,13 +123,13 @@ impl Clients {
 fn client(resolver: CheckingResolver, tls: Arc<ClientConfig>) -> Client {
     let in_clear = resolver.kind.in_clear;
     let mut tcp = HttpConnector::new_with_resolver(resolver);
-    // The layer above it adds TLS.
+    // The layer above adds TLS.
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(TCP_KEEPALIVE));
     tcp.set_keepalive_interval(Some(TCP_KEEPALIVE));
     tcp.set_keepalive_retries(Some(TCP_KEEPALIVE_RETRIES));
-    // Divided among the addresses of a name.
+    // The connector divides this time among the addresses of a name.
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     #[cfg(target_os = "linux")]
     tcp.set_tcp_user_timeout(Some(UNSENT_MAX));
@@ -149,7 +153,7 @@ fn client(resolver: CheckingResolver, tls: Arc<ClientConfig>) -> Client {
 type Connecting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connects, with TLS if the URL asks for it, in [`CONNECT_TIMEOUT`].
+/// Connects within [`CONNECT_TIMEOUT`], with TLS for `https` URLs.
 #[derive(Clone)]
 pub(super) struct Connector(HttpsConnector<MeteredConnector>);
 
@@ -171,7 +175,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Connects without TLS, and counts what is read.
+/// Connects without TLS, and counts the bytes read.
 #[derive(Clone)]
 struct MeteredConnector(HttpConnector<CheckingResolver>);
 

@@ -1,7 +1,8 @@
-//! Decodes answers in gzip, deflate and br, before anybody reads their bodies. Requests ask for neither, but some
-//! servers do not look.
+//! Decodes responses in gzip, deflate and br before their bodies are read. Requests do not accept
+//! these codings, but some servers ignore this.
 //!
-//! Promises: no more is decoded than is read of an answer that is not encoded, [`CODINGS_MAX`] times at most.
+//! Promises: decodes at most as many bytes as are read of an unencoded response, for each of at
+//! most [`CODINGS_MAX`] codings.
 
 use std::io::{self, Read};
 
@@ -11,27 +12,28 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use thiserror::Error;
 
-/// A body with more codings stays as it came: each costs time, and no server needs two.
+/// The most codings of a body; a body with more stays encoded. Each coding costs CPU time, and no
+/// server needs two.
 const CODINGS_MAX: usize = 2;
-/// The buffer of the decoder of brotli.
+/// The buffer size of the Brotli decoder.
 const BROTLI_BUFFER_BYTES: usize = 4_096;
 
-/// A body that is no longer encoded.
+/// A decoded body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) body: Vec<u8>,
-    /// Nothing of it is missing.
+    /// True if the body is complete.
     pub(super) whole: bool,
 }
 
-/// A complete body that its `Content-Encoding` does not decode.
+/// A complete body that contradicts its `Content-Encoding`.
 #[derive(Debug, Error)]
 #[error("the body of the answer is not {coding}: {why}")]
 pub(super) struct Undecodable {
     coding: &'static str,
     #[source]
     why: io::Error,
-    /// The beginning that could be decoded; without one, the body as it came.
+    /// The decoded beginning of the body; the encoded body if no byte could be decoded.
     pub(super) body: Vec<u8>,
 }
 
@@ -44,7 +46,7 @@ enum Coding {
 }
 
 impl Coding {
-    /// `None` for any other.
+    /// The coding with this name; `None` if it is not supported.
     fn of(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Some(Self::Gzip),
@@ -66,7 +68,7 @@ impl Coding {
     fn decode(self, body: &[u8], max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(body), max_bytes),
-            // The name stands for zlib, and some servers send it without the frame of zlib.
+            // The name means zlib, but some servers send raw deflate without the zlib header.
             Self::Deflate if is_zlib(body) => read(ZlibDecoder::new(body), max_bytes),
             Self::Deflate => read(DeflateDecoder::new(body), max_bytes),
             Self::Brotli if has_large_window(body) => {
@@ -78,10 +80,10 @@ impl Coding {
     }
 }
 
-/// Undoes the encodings of a body, as far as `max_bytes`. A body with one that is not known stays as it came.
+/// Decodes a body up to `max_bytes`. A body with an unsupported coding stays as it is.
 ///
 /// # Errors
-/// When the whole body is there and is not what it says.
+/// When the body is complete and contradicts its coding.
 pub(super) fn decode(
     headers: &HeaderMap,
     body: Vec<u8>,
@@ -90,7 +92,7 @@ pub(super) fn decode(
 ) -> Result<Decoded, Undecodable> {
     let Some(codings) = codings(headers) else { return Ok(Decoded { body, whole }) };
     let mut decoded = Decoded { body, whole };
-    // The last one was applied last.
+    // The last coding in the header was applied last, so decode it first.
     for coding in codings.into_iter().rev() {
         if decoded.body.is_empty() {
             break;
@@ -107,14 +109,15 @@ pub(super) fn decode(
                 let body = if bytes.is_empty() { decoded.body } else { bytes };
                 return Err(Undecodable { coding: coding.as_str(), why, body });
             }
-            // Its end is missing, so it ends with an error.
+            // The body is incomplete, so the decoder fails at its end.
             Err(_) => Decoded { body: bytes, whole: false },
         };
     }
     Ok(decoded)
 }
 
-/// The codings in the order in which they were applied; `None` if one of them is not known, or there are too many.
+/// The codings in the order in which they were applied; `None` if one is unsupported, or there are
+/// too many.
 fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     let values = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(',')).map(str::trim);
@@ -132,7 +135,8 @@ fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
     (decoded, end)
 }
 
-/// Recognises a window of more than 16 MiB, which the standard reserves and the decoder would allocate (RFC 7932, 9.1).
+/// Recognises a window above 16 MiB. The standard reserves it, but the decoder would allocate it
+/// (RFC 7932, 9.1).
 fn has_large_window(body: &[u8]) -> bool {
     body.first().is_some_and(|first| first & 0x7f == 0x11)
 }

@@ -1,4 +1,9 @@
-//! How a failed exchange is classified, and its detail for people.
+//! Classifies failed exchanges, and describes them for people.
+//!
+//! Separate from sending because libraries report one failure at several layers: this module
+//! searches the chain of causes for the one that decides.
+//!
+//! Promises: no description contains the URL, or more than [`DETAIL_MAX_CHARS`] characters.
 
 use std::error::Error;
 use std::io;
@@ -14,15 +19,16 @@ use super::tls::TlsError;
 use crate::error_words::{cause_words, causes};
 use crate::tls_words::{alert_words, tls_words};
 
-/// The longest detail of a failure.
+/// The longest description of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
 
-/// Why there is no whole answer. No variant holds the URL: its query may hold a secret.
+/// The reason why there is no complete response. No variant contains the URL, because its query may
+/// hold a secret.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
     #[error("no request can be sent to such a URL")]
     Url,
-    /// A fault of this machine, or of a secret that can be repaired, so other attempts follow.
+    /// A fault of this machine, or of a secret that can be repaired. It is retried.
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the request cannot be sent")]
@@ -39,7 +45,8 @@ pub(super) enum Failure {
     Encoding(#[from] Undecodable),
 }
 
-/// What an endpoint says by an alert of TLS about the certificate of who is calling: it verifies no other one.
+/// TLS alerts by which an endpoint refuses the client certificate. The endpoint verifies no other
+/// certificate.
 const REFUSALS: [AlertDescription; 9] = [
     AlertDescription::CertificateRequired,
     AlertDescription::BadCertificate,
@@ -52,9 +59,9 @@ const REFUSALS: [AlertDescription; 9] = [
     AlertDescription::NoCertificate,
 ];
 
-/// The result that a failure stands for.
+/// Returns the result of the exchange.
 pub(super) fn result(failure: &Failure) -> TransportResult {
-    // Nothing was sent, and a repeat would be built in the same way.
+    // In this case nothing was sent, and a retry would build the same request.
     match failure {
         Failure::Url => return TransportResult::Unsendable,
         Failure::Tls(_) => return TransportResult::Aborted,
@@ -62,7 +69,7 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
         Failure::Head | Failure::Encoding(_) => return TransportResult::SocketError,
         Failure::Request(_) | Failure::Answer(_) => {}
     }
-    // The client reports what its resolver returns as a failure to connect.
+    // The client reports errors of its resolver as connect errors.
     match caused_by::<NameFailure>(failure) {
         Some(NameFailure::Blocked(_)) => return TransportResult::Blocked,
         Some(NameFailure::Unresolved(_)) => return TransportResult::ResolutionError,
@@ -72,7 +79,8 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
         return TransportResult::TimedOut;
     }
     if refusal(failure).is_some() {
-        // An operator can repair it, as a secret that is missing; the endpoint is not to blame.
+        // An operator can repair the client certificate, like a missing secret. The endpoint is not
+        // at fault.
         return TransportResult::Aborted;
     }
     match caused_by::<rustls::Error>(failure) {
@@ -83,8 +91,9 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     }
 }
 
-/// Recognises an endpoint that says it has not processed the request. Only HTTP/2 can say so (RFC 9113, 8.7). Of a
-/// connection that goes away, h2 reports it for the streams above the last one that the endpoint will answer.
+/// Returns true if the endpoint states that it has not processed the request. Only HTTP/2 can state
+/// this (RFC 9113, 8.7). After GOAWAY, h2 returns this error for streams above the last one that
+/// the endpoint will process.
 pub(super) fn is_unprocessed(failure: &Failure) -> bool {
     caused_by::<h2::Error>(failure).is_some_and(|error| {
         let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
@@ -110,9 +119,10 @@ pub(super) fn detail(failure: &Failure) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-/// The alert by which an endpoint refused the certificate of who is calling, or that there is none.
+/// The alert by which an endpoint refused the client certificate, or its absence.
 fn refusal(failure: &Failure) -> Option<AlertDescription> {
-    // By its text: a client of HTTP/2 keeps no more of what ended its connection.
+    // Compare texts, because the HTTP/2 client does not preserve the type of the error that ended
+    // its connection.
     let mut texts = causes(failure).map(ToString::to_string);
     texts.find_map(|text| {
         let is_text =
@@ -121,7 +131,7 @@ fn refusal(failure: &Failure) -> Option<AlertDescription> {
     })
 }
 
-/// The error of this type that an error was caused by.
+/// The first cause of an error with this type.
 fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     causes(error).find_map(|error| error.downcast_ref::<E>())
 }

@@ -1,10 +1,11 @@
-//! Turns to read long answers, so few at once that their memory is bounded.
+//! Limits how many long responses are read at once, because each one needs memory. A *turn* is the
+//! permission to read one.
 //!
-//! Separate from reading because of who else waits: an endpoint decides how long its answer takes. So no address
-//! has more than [`OF_AN_ADDRESS`] turns, and one that brings fewer bytes than [`FAST_ENOUGH`] ends as soon as
-//! somebody waits for it. Nobody is hurried while nobody waits.
+//! Separate from reading because fairness matters: an endpoint decides how long its response takes.
+//! An address has at most [`OF_AN_ADDRESS`] turns. A turn with less throughput than [`FAST_ENOUGH`]
+//! ends as soon as another exchange waits. Without waiting exchanges no turn ends early.
 //!
-//! Does not bound how long an answer takes: the deadline of its exchange does.
+//! Does not limit the duration of a response: the deadline of its exchange does.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -20,25 +21,27 @@ use url::Url;
 use super::failure::Failure;
 use crate::machine::Machine;
 
-/// So many are read at once; the others wait, within their deadlines. Each costs memory: the connection's
-/// buffer grows to 408 KiB, and the next one is allocated while it is still there.
+/// The most long responses read at once; others wait, within their deadlines. Each needs memory:
+/// the connection's buffer grows to 408 KiB, and the next buffer is allocated before it is freed.
 const AT_ONCE: usize = 4;
-/// So many of them are of one address.
+/// The most of them from one address.
 const OF_AN_ADDRESS: usize = 2;
-/// So long each turn lasts at least.
+/// The minimum duration of a turn.
 const UNDISTURBED_MS: u64 = SECOND_MS;
-/// So many bytes a millisecond it has to bring while others wait, or the longest answer takes more than seven seconds.
+/// The minimum throughput while others wait, in bytes per millisecond. At this rate the longest
+/// response takes about seven seconds.
 const FAST_ENOUGH: u64 = 64;
 
-/// Who reads a long answer, and who waits for that.
+/// Grants turns to read long responses.
 #[derive(Debug)]
 pub(super) struct LongAnswers {
-    /// Each turn has a reference to it, and so has everybody who waits for one.
+    /// Every turn and every waiting exchange holds a reference, so the reference count shows the
+    /// demand.
     all: Arc<Semaphore>,
     of_addresses: Mutex<HashMap<Url, Arc<Semaphore>>>,
 }
 
-/// A turn to read, until it is dropped.
+/// The permission to read a long response, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     began_ms: u64,
@@ -54,9 +57,11 @@ impl Default for LongAnswers {
 }
 
 impl LongAnswers {
-    /// Waits for a turn to read the answer of this address. There always is one: nobody closes a semaphore here.
+    /// Waits for a turn to read a response from this address. Always `Some`, because the semaphores
+    /// are never closed.
     pub(super) async fn turn(&self, url: &Url) -> Option<Turn> {
-        // In this order: who waits for its own address takes no turn of others, and hurries nobody.
+        // This order matters: an exchange that waits for its own address holds no turn, and does not
+        // shorten the turns of others.
         let of_address = self.of_address(url).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some(Turn { began_ms: Machine.now_ms(), bytes: 0, of_all, _of_address: of_address })
@@ -71,19 +76,19 @@ impl LongAnswers {
 }
 
 impl Turn {
-    /// So many bytes of the answer came.
+    /// Adds bytes to the throughput of this turn.
     pub(super) fn brought(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
-    /// What comes next of the answer.
+    /// Waits for the next part of the response.
     ///
     /// # Errors
-    /// When nothing is there, too little has come in this turn, and somebody waits for it.
+    /// When no data is available, the turn is too slow, and another exchange waits.
     pub(super) async fn next<T>(&self, coming: impl Future<Output = T>) -> Result<T, Failure> {
         let mut coming = pin!(coming);
         loop {
-            // What is there is taken, however late: this process may have been busy.
+            // Accept data that is already available, even late: this process may have been busy.
             if let Ok(next) = timeout(Duration::ZERO, &mut coming).await {
                 return Ok(next);
             }
@@ -97,13 +102,14 @@ impl Turn {
         }
     }
 
-    /// Whether more have a reference than have a turn, beside [`LongAnswers`] itself.
+    /// Returns true if another exchange waits: the references are those of [`LongAnswers`], of the
+    /// turns, and of waiting exchanges.
     fn is_wanted(&self) -> bool {
         Arc::strong_count(self.of_all.semaphore()) > 1 + AT_ONCE
     }
 }
 
-/// Whether a turn that has lasted so long and brought so much can be taken away.
+/// Returns true if a turn of this duration and size may be ended.
 fn is_slow(lasted_ms: u64, bytes: u64) -> bool {
     lasted_ms >= UNDISTURBED_MS && bytes < lasted_ms.saturating_mul(FAST_ENOUGH)
 }

@@ -1,14 +1,14 @@
-//! The budget of a connection: how many bytes are read of it beside the bodies of answers.
+//! The budget of a connection: the bytes that may be read from it beside the bodies of responses.
 //!
-//! An endpoint that sends frames or heads without end keeps a connection busy, and one core with it,
-//! for as long as anybody reads them, and the HTTP client reads them for as long as the connection is
-//! open. So the stream below TLS counts: each exchange may cost [`EXCHANGE_BYTES`], and its body some
-//! more ([`BYTES_PER_BODY_BYTE`]). What sends more has broken the rules, and is closed at once. Frames
-//! are not counted: each takes nine bytes, and so the bytes bound them as well. Reads count like
-//! [`READ_MIN_BYTES`] at least, so that packets of one byte are bounded too.
+//! An endpoint that sends endless frames or heads would keep a connection and a core busy, because
+//! the HTTP client reads as long as the connection is open. Therefore the stream below TLS counts
+//! bytes. Each exchange adds [`EXCHANGE_BYTES`], and its body adds [`BYTES_PER_BODY_BYTE`] per
+//! byte. A connection that exceeds its budget is closed at once. Frames are not counted: each has
+//! at least nine bytes, so the budget limits them too. Each read counts as at least
+//! [`READ_MIN_BYTES`], which limits packets of one byte.
 //!
-//! The stream also closes its connection. After an answer that was not read to its end, no other exchange uses it, and
-//! it is closed with the last of those under way.
+//! The stream also closes its connection. After a response that was not read to its end, no further
+//! exchange uses the connection, and it is closed after the last exchange under way.
 
 use std::io;
 use std::pin::Pin;
@@ -21,32 +21,32 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// The bytes that an exchange may read besides the body of its answer: the longest head, 64 KiB of body that the window
-/// of HTTP/2 lets a server send before it is read, and as much for frames and TLS.
-/// The handshake of TLS may take as many.
+/// The bytes that an exchange may read beside the body of its response. This is the longest head,
+/// plus 64 KiB of body that the HTTP/2 window permits before it is read, plus as much for frames
+/// and TLS. The TLS handshake may take the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
-/// So many bytes are read for each byte of a body: a chunk of HTTP/1 with one byte takes six, and a chunk
-/// of four bytes in a record of TLS by itself 31.
+/// The bytes read per byte of a body. An HTTP/1 chunk with one byte takes six bytes; a chunk with
+/// four bytes in a TLS record of its own takes 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
-/// What a read counts at least: it costs as much as parsing some frames.
+/// The minimum cost of a read: a read costs as much as parsing some frames.
 const READ_MIN_BYTES: u64 = 32;
 
 const FLOODED: &str = "the endpoint sent more than 384 KiB beside the body of its answer";
 const UNREAD: &str = "an answer on this connection was not read to its end";
 
-/// What may still be read of a connection.
+/// The bytes that may still be read from a connection.
 #[derive(Debug)]
 struct Budget {
     left_bytes: u64,
-    /// How many exchanges are under way.
+    /// The number of exchanges under way.
     exchanges: u64,
-    /// No other exchange uses it.
+    /// True if no further exchange may use the connection.
     is_retired: bool,
     is_exceeded: bool,
 }
 
 impl Budget {
-    /// That of a new connection, which begins with a handshake.
+    /// The budget of a new connection, which begins with a TLS handshake.
     fn new() -> Self {
         Self { left_bytes: EXCHANGE_BYTES, exchanges: 0, is_retired: false, is_exceeded: false }
     }
@@ -56,19 +56,19 @@ impl Budget {
         self.left_bytes += EXCHANGE_BYTES;
     }
 
-    /// So much of a body has come.
+    /// Adds the allowance for received body bytes.
     fn extend(&mut self, body_bytes: usize) {
         self.left_bytes += BYTES_PER_BODY_BYTE * body_bytes as u64;
     }
 
-    /// Nothing is saved up: what an exchange leaves is there for the next one at most once.
+    /// Unused budget carries over for at most one exchange.
     fn end_exchange(&mut self, is_read: bool) {
         self.exchanges -= 1;
         self.is_retired |= !is_read;
         self.left_bytes = self.left_bytes.min((self.exchanges + 1) * EXCHANGE_BYTES);
     }
 
-    /// So many bytes have been read at once.
+    /// Subtracts the bytes of one read.
     fn spend(&mut self, bytes: usize) {
         match self.left_bytes.checked_sub(READ_MIN_BYTES.max(bytes as u64)) {
             Some(left_bytes) => self.left_bytes = left_bytes,
@@ -76,7 +76,7 @@ impl Budget {
         }
     }
 
-    /// Why the connection is closed.
+    /// The reason why the connection is closed, if it is.
     fn closed_because(&self) -> Option<&'static str> {
         match self {
             Self { is_exceeded: true, .. } => Some(FLOODED),
@@ -99,9 +99,9 @@ impl Meter {
         self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails once the connection is closed; wakes the task then, if it is still open.
+    /// Fails once the connection is closed. While it is open, registers the task to be woken.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
-        // Before the look at the budget, so that no change is missed.
+        // Register before reading the budget, or a wake-up is lost.
         self.task.register(context.waker());
         match self.budget().closed_because() {
             Some(reason) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason)),
@@ -110,7 +110,7 @@ impl Meter {
     }
 }
 
-/// A stream that keeps to its budget.
+/// A stream that enforces its budget.
 pub(super) struct MeteredStream {
     stream: TcpStream,
     meter: Arc<Meter>,
@@ -175,8 +175,8 @@ impl AsyncWrite for MeteredStream {
     }
 }
 
-/// The use of a connection by one exchange. Unless its answer was [read whole](Self::read_whole), the
-/// connection is retired with it.
+/// The use of a connection by one exchange. Dropping it retires the connection, unless the response
+/// was [read whole](Self::read_whole).
 pub(super) struct Usage {
     captured: CaptureConnection,
     meter: Option<Arc<Meter>>,
@@ -184,13 +184,14 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// That of an exchange which has no connection yet.
+    /// Starts the use for an exchange that has no connection yet.
     pub(super) fn new(captured: CaptureConnection) -> Self {
         Self { captured, meter: None, is_read: false }
     }
 
-    /// Notices the connection that the client has chosen, which it does while its future is polled: and
-    /// another one, if the first was closed before anything was sent. An answer says by itself on which it came.
+    /// Records the connection that the client has chosen. The client chooses while its future is
+    /// polled, and chooses again if the first connection was closed before anything was sent. A
+    /// response contains its connection.
     pub(super) fn notice<B, E>(&mut self, polled: &Poll<Result<Response<B>, E>>) {
         let meter = match polled {
             Poll::Ready(Ok(response)) => response.extensions().get().cloned(),
@@ -206,14 +207,14 @@ impl Usage {
         }
     }
 
-    /// So much of the body has come.
+    /// Adds the allowance for received body bytes.
     pub(super) fn extend(&self, body_bytes: usize) {
         if let Some(meter) = &self.meter {
             meter.budget().extend(body_bytes);
         }
     }
 
-    /// The answer was read to its end: the connection may be reused.
+    /// Marks the response as read to its end, so that the connection may be reused.
     pub(super) fn read_whole(mut self) {
         self.is_read = true;
     }
@@ -225,7 +226,7 @@ impl Drop for Usage {
         if !self.is_read
             && let Some(connected) = &*self.captured.connection_metadata()
         {
-            // The pool gives it to nobody else.
+            // Keep the pool from reusing the connection.
             connected.poison();
         }
         meter.budget().end_exchange(self.is_read);

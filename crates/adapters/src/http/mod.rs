@@ -1,17 +1,18 @@
-//! One HTTP exchange with an endpoint we do not control.
+//! One HTTP exchange with an endpoint outside our control.
 //!
-//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, and one
-//! deadline over resolving, connecting, head and body. Only the beginning of the body is read, and of an encoded one no
-//! more is decoded. Every address a name resolves to is checked before a packet is sent, and
-//! only checked addresses are connected to. Whatever happens is an `Exchange`; nothing here is an
-//! `Err`.
+//! The endpoint may be slow, broken or hostile, so everything is limited. There are no redirects
+//! and no proxy, and one deadline covers resolving, connecting, head and body. Only the beginning
+//! of a body is read, and decoding has the same limit. Every address of a name is checked before a
+//! packet is sent, and only checked addresses are connected to. The result is always an `Exchange`;
+//! nothing here returns an `Err`.
 //!
-//! The head of an answer decides, unless the request needs the body: then an answer whose body cannot be read
-//! is a failure. A request that the endpoint says it has not processed is sent again at once, on another connection.
+//! The head of a response decides, unless the request needs the body: then a response with an
+//! unreadable body is a failure. If the endpoint states that it has not processed a request, the
+//! request is sent again at once on another connection.
 //!
-//! A connection is reused only if its answer was read to its end. After a timeout, a broken
-//! connection or a dropped exchange, it is closed as soon as no exchange uses it, and at once if it
-//! sends more than its exchanges may cost (`metered.rs`).
+//! A connection is reused only if the response was read to its end. After a timeout, a broken
+//! connection or a dropped exchange, it is closed as soon as no exchange uses it. It is closed at
+//! once if it exceeds its budget (`metered.rs`).
 
 mod clients;
 mod encoding;
@@ -47,7 +48,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::capture_connection;
 use percent_encoding::percent_decode_str;
-/// A certificate authority, as [`Network`] takes them.
+/// A certificate authority in DER form, for [`Network`].
 pub use rustls::pki_types::CertificateDer as Certificate;
 use tokio::time::timeout;
 use url::Url;
@@ -63,31 +64,32 @@ use self::sigv4::{Signed, is_of_signature};
 pub use self::tls::TlsError;
 use crate::machine::Machine;
 
-/// Who sends.
+/// The default `User-Agent` of requests.
 pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
-/// Of the headers of a response so many bytes are kept for a person who watches.
+/// The most bytes of response headers that are kept, for a person who watches.
 const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
-/// The time limit of a body when the status decides: then the body is only shown to people.
+/// The time limit for a body that is only shown to people, because the status decides.
 const BODY_WAIT: Duration = Duration::from_secs(5);
 
-/// What the sender needs of the network: how names resolve, and which certificates are trusted.
+/// The network of a sender: name resolution, and trusted certificates.
 #[derive(Clone)]
 pub struct Network {
     /// Resolves names.
     pub lookup: Lookup,
-    /// Certificate authorities besides those of the machine.
+    /// Certificate authorities in addition to those of the machine.
     pub authorities: Vec<Certificate<'static>>,
 }
 
-/// Sends requests, each with the client of its kind, which checks addresses by the rules of that.
+/// Sends each request with the client of its kind, which checks addresses by the rules of that
+/// kind.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     policy: Arc<AddressPolicy>,
     clients: Arc<Clients>,
-    /// Those longer than [`ANSWER_MAX_BYTES`].
+    /// Limits responses longer than [`ANSWER_MAX_BYTES`].
     long_answers: Arc<LongAnswers>,
     keeps_headers: bool,
-    /// A server that takes requests for AWS targets in place of AWS.
+    /// A server that receives requests for AWS targets in place of AWS.
     aws_endpoint: Option<Url>,
 }
 
@@ -105,14 +107,14 @@ impl Default for Network {
     }
 }
 
-/// A request that may be sent: by which client, with which headers, and what of them signs it.
+/// A request that passed all checks: its client, headers and signature.
 struct Admitted {
     kind: ClientKind,
     headers: HeaderMap,
     signed: Option<Signed>,
 }
 
-/// An answer whose body is not read yet.
+/// A response whose body is not read yet.
 struct Answer {
     head: Parts,
     body: Incoming,
@@ -120,18 +122,19 @@ struct Answer {
 }
 
 impl HttpSender {
-    /// A sender that connects only to addresses that the policy allows.
+    /// Creates a sender that connects only to addresses that the policy allows.
     ///
     /// # Errors
-    /// When the provider of cryptography knows no version of TLS that is used here.
+    /// When the cryptography provider supports none of the required TLS versions.
     pub fn new(policy: AddressPolicy) -> Result<Self, TlsError> {
         Self::on(&Network::default(), policy)
     }
 
-    /// The same on another network than the machine's.
+    /// Creates a sender on another network than the machine's.
     ///
     /// # Errors
-    /// As [`HttpSender::new`]. Authorities of the network that cannot be trusted show at the first request.
+    /// As [`HttpSender::new`]. Invalid authorities of the network are reported at the first
+    /// request.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
@@ -144,7 +147,7 @@ impl HttpSender {
         })
     }
 
-    /// The same, which keeps all headers of responses: for a person who watches, not for a deployment.
+    /// Keeps all headers of responses. This is for a person who watches, not for a deployment.
     #[must_use]
     pub fn keeping_headers(self) -> Self {
         Self { keeps_headers: true, ..self }
@@ -156,7 +159,7 @@ impl HttpSender {
         Self { aws_endpoint, ..self }
     }
 
-    /// The request with the address of the other server, if there is one and the request is for AWS.
+    /// Replaces the address of a request for AWS by the other server, if one is set.
     fn addressed<'r>(&self, request: &'r Request) -> Cow<'r, Request> {
         match (&self.aws_endpoint, request.needs) {
             (Some(server), Needs::Service(_)) => {
@@ -171,10 +174,11 @@ impl HttpSender {
         }
     }
 
-    /// What is needed to send a request that may be sent; else the exchange that reports why not.
+    /// Checks a request and prepares it; otherwise returns the exchange with the refusal.
     fn admit(&self, request: &Request) -> Result<Admitted, Box<Exchange>> {
         let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
-        // Here as well as in the resolver, which never sees an IP address in a URL.
+        // Check here as well as in the resolver, because the resolver never sees an IP address in a
+        // URL.
         let kind = self.policy.admit(&request.url).map_err(blocked)?;
         let unsendable =
             |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
@@ -188,11 +192,12 @@ impl HttpSender {
         if request.body.is_empty()
             && matches!(request.method, Method::Post | Method::Put | Method::Patch)
         {
-            // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
+            // RFC 9110, 8.6: send the length of an empty body too; some front ends respond 411
+            // without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let basic = basic_authorization(&request.url).map(|value| (AUTHORIZATION, value));
-        // Without the last one, any encoding of the answer is acceptable (RFC 9110, 12.5.3).
+        // Without `Accept-Encoding`, any coding of the response is acceptable (RFC 9110, 12.5.3).
         let usual = [(ACCEPT, "*/*"), (USER_AGENT, AGENT), (ACCEPT_ENCODING, "identity")]
             .map(|(name, value)| (name, HeaderValue::from_static(value)));
         for (name, value) in usual.into_iter().chain(basic) {
@@ -201,8 +206,8 @@ impl HttpSender {
         Ok(Admitted { kind, headers, signed })
     }
 
-    /// The head of the answer. A request that the endpoint has not processed is sent once more, and nobody else
-    /// notices (RFC 9113, 8.7).
+    /// Sends a request and returns the head of the response. A request that the endpoint has not
+    /// processed is sent once more; the retry is not reported (RFC 9113, 8.7).
     async fn head(
         &self,
         request: &Request,
@@ -218,7 +223,7 @@ impl HttpSender {
         }
     }
 
-    /// The exchange with this answer, whose body is read for so long at most.
+    /// Completes the exchange: reads the body within this time.
     async fn rest(
         &self,
         answer: Result<Answer, Failure>,
@@ -283,8 +288,8 @@ impl HttpSender {
         }
     }
 
-    /// Reads the beginning of the body, and returns whether that is all of it; the rest is never read. What
-    /// was read is in `body` even if this fails or is dropped.
+    /// Reads the beginning of the body, and returns true if this is all of it; the rest is never
+    /// read. `body` contains the bytes read, even if the future fails or is dropped.
     async fn read_body(
         &self,
         body: &mut Vec<u8>,
@@ -295,7 +300,7 @@ impl HttpSender {
         let mut turn = None;
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
-                // Held until the body is read.
+                // Keep the turn until the body is read.
                 turn = self.long_answers.turn(url).await;
             }
             let frame = match &turn {
@@ -303,7 +308,7 @@ impl HttpSender {
                 None => incoming.frame().await,
             };
             let Some(frame) = frame else { return Ok(true) };
-            // What is no data is a trailer, and nobody wants one.
+            // Frames without data are trailers, which are ignored.
             let chunk = frame?.into_data().unwrap_or_default();
             usage.extend(chunk.len());
             if let Some(turn) = &mut turn {
@@ -313,12 +318,12 @@ impl HttpSender {
             make_room(body, taken.len(), max_bytes);
             body.extend_from_slice(taken);
         }
-        // A body of exactly this length counts as cut: only one more read could tell.
+        // A body of exactly this length counts as cut: only another read could show its end.
         Ok(false)
     }
 }
 
-/// Sends the request once, and waits for the head of its answer.
+/// Sends the request once, and waits for the head of the response.
 async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<Answer, Failure> {
     let mut sent = http::Request::new(Full::new(request.body.clone()));
     *sent.method_mut() = match request.method {
@@ -346,7 +351,7 @@ async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<A
     Ok(Answer { head, body, usage })
 }
 
-/// Returns true if an answer with this head fails without its body.
+/// Returns true if a response with this head fails without its body.
 fn needs_body(needs: Needs, head: &Parts) -> bool {
     let header = |name: HeaderName| head.headers.get(name).and_then(text);
     match needs {
@@ -360,12 +365,12 @@ fn needs_body(needs: Needs, head: &Parts) -> bool {
     }
 }
 
-/// The exchange that failed in this way.
+/// The exchange for this failure.
 fn failed(failure: &Failure) -> Exchange {
     Exchange::new(failure::result(failure), 0, 0).with_detail(failure::detail(failure))
 }
 
-/// Hides in an exchange what its request was signed with.
+/// Redacts the signature of the request in an exchange.
 fn hidden(signed: Option<&Signed>, exchange: Exchange) -> Exchange {
     match signed {
         Some(signed) => signed.hide_in(exchange),
@@ -396,7 +401,7 @@ impl SendHttp for HttpSender {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
         };
-        // A late response is cut, so that it never has one of the turns of long ones.
+        // Limit late responses, so that they never need a turn for long ones.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
         let (of_head, owned) = (self.clone(), cut.clone());
@@ -417,13 +422,13 @@ impl SendHttp for HttpSender {
 }
 
 fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
-    // Saturating: the clock may be set back during the exchange.
+    // Saturating, because the clock may be set back during the exchange.
     Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
 }
 
-/// The rest of the time of an exchange that began then.
+/// The remaining time of an exchange that began at `started_ms`.
 fn left(request: &Request, started_ms: u64) -> Duration {
-    // Saturating: the clock may be set back during the exchange.
+    // Saturating, because the clock may be set back during the exchange.
     let spent_ms = Machine.now_ms().saturating_sub(started_ms);
     Duration::from_millis(request.timeout_ms.saturating_sub(spent_ms))
 }
@@ -433,7 +438,7 @@ fn timed_out(request: &Request) -> Exchange {
         .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
-/// The URL in the client's form, without the user: that is a header.
+/// Converts the URL for the client, without user and password: they become a header.
 fn uri(url: &Url) -> Option<Uri> {
     if !matches!(url.scheme(), "http" | "https") {
         return None;
@@ -447,7 +452,7 @@ fn uri(url: &Url) -> Option<Uri> {
     url.as_str().parse().ok()
 }
 
-/// The header that stands for user and password of a URL (RFC 7617).
+/// The `Authorization` header for the user and password of a URL (RFC 7617).
 fn basic_authorization(url: &Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
@@ -460,8 +465,8 @@ fn basic_authorization(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The headers in the client's form. An invalid one, which could split the request, is refused; the
-/// error has only its name, because the value may be a secret.
+/// Converts headers for the client. Refuses an invalid one, which could split the request. The
+/// error only contains its name, because the value may be a secret.
 fn header_map<'a>(
     headers: impl Iterator<Item = &'a (String, String)>,
 ) -> Result<HeaderMap, String> {
@@ -472,7 +477,7 @@ fn header_map<'a>(
         else {
             return Err(format!("the header {name:?} cannot be sent"));
         };
-        // Which of them are secrets is not known here, so none enters the HTTP/2 header tables.
+        // Any value may be a secret, so none may enter the HTTP/2 header tables.
         value.set_sensitive(true);
         // `append` panics when a map is full, at 32,768 entries.
         map.try_append(known, value).map_err(|_| "a request with too many headers".to_owned())?;
@@ -480,12 +485,12 @@ fn header_map<'a>(
     Ok(map)
 }
 
-/// A header's value, if it is text.
+/// The value of a header, if it is text.
 fn text(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().map(ToOwned::to_owned)
 }
 
-/// The headers whose names begin with this, by the rest of their names.
+/// The headers whose names have this prefix, keyed by the remainder of the name.
 fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
     let matching = headers
         .iter()
@@ -506,8 +511,8 @@ fn all_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     kept.collect()
 }
 
-/// Makes room in a body for more bytes, in few steps: with doubling, the old and the new buffer would exist at
-/// once each time.
+/// Grows a body in few steps. Each reallocation holds the old and the new buffer at once, so
+/// doubling repeatedly would need more memory.
 fn make_room(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
     let needed = body.len() + bytes;
     if needed <= body.capacity() {

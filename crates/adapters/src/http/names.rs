@@ -1,7 +1,7 @@
-//! How names become addresses: looked up once, checked, and only then connected to.
+//! Resolves names to addresses: looks up once, checks, and only then connects.
 //!
-//! The client connects to the addresses that this resolver returns and to no others, so DNS
-//! rebinding, a name that changes its address between check and connection, achieves nothing.
+//! The client connects only to the addresses that this resolver returns. Therefore DNS rebinding, a
+//! change of address between check and connection, has no effect.
 
 use std::future::Future;
 use std::io;
@@ -16,13 +16,13 @@ use hyper_util::client::legacy::connect::dns::Name;
 use thiserror::Error;
 use tower_service::Service;
 
-/// The addresses of a name, once they are known.
+/// The future addresses of a name.
 pub type Resolved = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Looks up the addresses of a name.
+/// A function that looks up the addresses of a name.
 pub type Lookup = Arc<dyn Fn(String) -> Resolved + Send + Sync>;
 
-/// Why a name has no address to connect to.
+/// The reason why a name has no address to connect to.
 #[derive(Debug, Error)]
 pub(super) enum NameFailure {
     #[error("{0} does not resolve")]
@@ -35,14 +35,14 @@ pub(super) enum NameFailure {
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         Box::pin(async move {
-            // The system's lookup blocks; tokio runs it on a thread for such work.
+            // The system's lookup blocks; tokio runs it on a separate thread.
             let addresses = tokio::net::lookup_host((host.as_str(), 0)).await?;
             Ok(addresses.map(|address| address.ip()).collect())
         })
     })
 }
 
-/// A resolver that checks the addresses that its lookup finds.
+/// A resolver that checks the addresses it finds.
 #[derive(Clone)]
 pub(super) struct CheckingResolver {
     pub(super) lookup: Lookup,
@@ -64,12 +64,12 @@ impl Service<Name> for CheckingResolver {
             ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.policy), self.kind);
         Box::pin(async move {
             let host = name.as_str();
-            // To the sender, a failed lookup and a name without addresses are the same.
+            // The sender treats a failed lookup like a name without addresses.
             let addresses = found.await.unwrap_or_default();
             if addresses.is_empty() {
                 return Err(NameFailure::Unresolved(host.to_owned()));
             }
-            // All of them: the client may try one after the other.
+            // Check all addresses: the client may try several in turn.
             policy.judge(kind, host, &addresses).map_err(NameFailure::Blocked)?;
             // Port 0 means the port of the URL.
             let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));

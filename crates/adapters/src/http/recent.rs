@@ -1,9 +1,8 @@
-//! Values by key, of which only the most recently used are kept.
+//! A map that keeps only the most recently used values.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A bounded number of values by key.
 #[derive(Debug)]
 pub(super) struct Recent<K, V> {
     max: usize,
@@ -18,12 +17,13 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
-    /// Keeps so many values, at least one.
+    /// Creates a map for at most `max` values, and at least one.
     pub(super) fn new(max: usize) -> Self {
         Self { max, uses: 0, entries: HashMap::new() }
     }
 
-    /// The value of a key; a new one, in place of the least recently used value if there are too many.
+    /// Returns the value of a key. Inserts a new one if it is missing, and removes the least
+    /// recently used one if the map is full.
     pub(super) fn get_or_insert<E>(
         &mut self,
         key: &K,

@@ -1,9 +1,10 @@
-//! The signature of a request with credentials of AWS (Signature Version 4).
+//! Signs a request with AWS credentials (Signature Version 4).
 //!
-//! Separate because it is made of the request as it is sent: method, address, every header that dispatch sets, and the
-//! body where the service takes that. The signature itself is by `aws-sigv4`, as the clients of AWS make theirs.
+//! Separate because the signature depends on the final request: method, address, every header that
+//! dispatch sets, and the body if the service accepts it. `aws-sigv4` computes the signature, as in
+//! the AWS clients.
 //!
-//! Promises: what it adds is hidden in what the endpoint answers. Nothing of a request is logged.
+//! Promises: the added credentials are redacted in the response. Nothing of a request is logged.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,9 +20,9 @@ use delivery::subscription::auth::sigv4::SIGNING_HEADERS;
 use delivery::subscription::credentials::Credentials;
 use tracing::subscriber::{NoSubscriber, with_default};
 
-/// What a signature adds to a request.
+/// The additions of a signature to a request.
 pub struct Signed {
-    /// Headers, in the place of any of the same name.
+    /// Headers, which replace existing ones of the same name.
     pub headers: Vec<(String, String)>,
     credentials: Credentials,
 }
@@ -33,23 +34,24 @@ impl std::fmt::Debug for Signed {
 }
 
 impl Signed {
-    /// The signature of a request that is sent now.
+    /// Signs a request that is sent now.
     ///
     /// # Errors
-    /// What cannot be signed, without its value.
+    /// When the request cannot be signed; the error does not contain its values.
     pub fn of(request: &Request, signer: &Signer, now_ms: u64) -> Result<Self, String> {
-        // The signer's own lines of the log would show all headers.
+        // Suppress the signer's own log lines, which would contain all headers.
         with_default(NoSubscriber::default(), || signed(request, signer, now_ms))
             .ok_or_else(|| "the request cannot be signed".to_owned())
     }
 
-    /// Hides in an answer what was added: who refuses a signature often repeats it.
+    /// Redacts the credentials in a response, because endpoints often quote a signature that they
+    /// refuse.
     pub(super) fn hide_in(&self, exchange: Exchange) -> Exchange {
         exchange.redact(&self.credentials, usize::MAX)
     }
 }
 
-/// Whether a header is one that a signature adds.
+/// Returns true for a header that a signature adds.
 pub(super) fn is_of_signature(name: &str) -> bool {
     SIGNING_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
@@ -68,7 +70,7 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
     let body = if scope.signs_body {
         SignableBody::Bytes(&request.body)
     } else {
-        // The header says that the body is not covered.
+        // The header states that the signature does not cover the body.
         settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         SignableBody::UnsignedPayload
     };
@@ -83,13 +85,13 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
         .into();
     let own = request.headers.iter().filter(|(name, _)| !is_of_signature(name));
     let headers = own.map(|(name, value)| (name.as_str(), value.as_str()));
-    // Without a user, which is not part of the host.
+    // Without user and password, which are not part of the host.
     let uri = super::uri(&request.url)?.to_string();
     let signable = SignableRequest::new(request.method.as_str(), uri, headers, body);
     let (instructions, signature) = sign(signable.ok()?, &params).ok()?.into_parts();
     let headers: Vec<(String, String)> =
         instructions.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    // The session token is a credential of the destination, as long as it is valid.
+    // The session token is a credential of the destination while it is valid.
     let mut hidden = Credentials::of_one_request();
     hidden.add(signature.as_bytes());
     hidden.add(credentials.access_key_id.as_bytes());

@@ -1,9 +1,9 @@
-//! The TLS configurations of the sender: one for all requests that need nothing of their own, and one for each identity
-//! and bundle of authorities.
+//! The TLS configurations of the sender: a common one, and one for each identity and bundle of
+//! authorities.
 //!
-//! Separate because connections are told apart by it: whoever has another identity has another client, and no session of
-//! one configuration is resumed by another. Nothing is read of the machine's certificates before the first request over
-//! TLS; then all configurations share them.
+//! Separate because each configuration has its own connections: each identity has its own client,
+//! and a session of one configuration is never resumed by another. The machine's certificates are
+//! read before the first request over TLS. All configurations share them.
 //!
 //! Promises: no error quotes a certificate or a key.
 
@@ -27,34 +27,35 @@ use super::Network;
 use crate::authorities;
 use crate::tls_words::tls_words;
 
-/// Why there is no TLS configuration for a request.
+/// The reason why there is no TLS configuration for a request.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// This machine trusts nobody, so no certificate could be checked.
+    /// This machine trusts no authority, so no certificate can be verified.
     #[error("the certificate authorities of this machine cannot be read: {0}")]
     Authorities(String),
-    /// Those of the network cannot be trusted, or the provider of cryptography knows no version of TLS.
+    /// The network's authorities are invalid, or the cryptography provider supports no required TLS
+    /// version.
     #[error("no TLS configuration can be built")]
     Config(#[from] Error),
-    /// The secrets of a subscription are no certificate and its key.
+    /// The secrets of a subscription are not a certificate and its key.
     #[error("the client certificate cannot be used: {0}")]
     Identity(String),
-    /// A bundle of a subscription cannot be trusted.
+    /// The authorities of a subscription are invalid.
     #[error("the caBundle cannot be used: {0}")]
     CaBundle(String),
 }
 
-/// The configurations, each built for its client.
+/// Builds the configurations on demand.
 #[derive(Debug)]
 pub(super) struct TlsConfigs {
     provider: Arc<CryptoProvider>,
     of_network: Vec<CertificateDer<'static>>,
-    /// That of requests without TLS, which trusts nobody.
+    /// For requests without TLS; trusts no authority.
     in_clear: Arc<ClientConfig>,
     trusting: OnceLock<Trusting>,
 }
 
-/// What trusts the machine's authorities, and those of the network.
+/// The verifier and the configuration that trust the authorities of the machine and the network.
 #[derive(Debug, Clone)]
 struct Trusting {
     verifier: Arc<WebPkiServerVerifier>,
@@ -62,8 +63,8 @@ struct Trusting {
 }
 
 impl TlsConfigs {
-    /// TLS 1.2 or later for HTTP/2 and HTTP/1.1, with the certificate authorities of the machine and
-    /// the network.
+    /// Prepares configurations with TLS 1.2 or later, for HTTP/2 and HTTP/1.1, with the certificate
+    /// authorities of the machine and the network.
     pub(super) fn new(network: &Network) -> Result<Self, TlsError> {
         let provider = CryptoProvider::get_default().cloned();
         let provider = provider.unwrap_or_else(|| Arc::new(aws_lc_rs::default_provider()));
@@ -75,19 +76,19 @@ impl TlsConfigs {
         Ok(Self { provider, of_network, in_clear: Arc::new(in_clear), trusting })
     }
 
-    /// That of requests without TLS.
     pub(super) fn in_clear(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.in_clear)
     }
 
-    /// The configuration for requests like this.
+    /// The configuration for requests with these requirements.
     pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, TlsError> {
         let Trusting { verifier, common } = self.trusting()?;
         if tls.fingerprint().is_none() {
             return Ok(common);
         }
         let mut config = ClientConfig::clone(&common);
-        // The sessions of the common one would be resumed without, or with another, identity.
+        // Without this, sessions of the common configuration would be resumed with another
+        // identity, or none.
         config.resumption = Resumption::default();
         if let Some(identity) = &tls.identity {
             let key = certified_key(identity, &self.provider).map_err(TlsError::Identity)?;
@@ -101,7 +102,7 @@ impl TlsConfigs {
         Ok(Arc::new(config))
     }
 
-    /// What trusts the machine; where that has no authorities, the next request looks again.
+    /// Trusts the machine's authorities. If there are none, the next request looks again.
     fn trusting(&self) -> Result<Trusting, TlsError> {
         if let Some(trusting) = self.trusting.get() {
             return Ok(trusting.clone());
@@ -115,7 +116,7 @@ impl TlsConfigs {
                 roots.add_parsable_certificates(of_machine.iter().cloned());
             }
             Err(problem) if roots.is_empty() => return Err(TlsError::Authorities(problem)),
-            // Those of the network are enough.
+            // The authorities of the network are sufficient.
             Err(_) => {}
         }
         let provider = Arc::clone(&self.provider);
@@ -149,7 +150,7 @@ fn builder(
 }
 
 fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
-    // Not the reader's errors: they may quote a line.
+    // Do not use the errors of the PEM reader, because they may quote a line.
     let chain = CertificateDer::pem_slice_iter(identity.certificate.expose().as_bytes());
     let chain = chain.collect::<Result<Vec<_>, _>>().ok().filter(|chain| !chain.is_empty());
     let chain = chain.ok_or("its secret holds no certificate in PEM form")?;
@@ -159,7 +160,7 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Certi
     CertifiedKey::from_der(chain, key, provider).map_err(|error| tls_words(&error))
 }
 
-/// Trusts what the machine trusts, and what a bundle does.
+/// Trusts the machine's authorities and a bundle.
 #[derive(Debug)]
 struct WithBundle {
     machine: Arc<WebPkiServerVerifier>,
@@ -182,7 +183,8 @@ impl ServerCertVerifier for WithBundle {
             Ok(verified) => return Ok(verified),
             Err(problem) => problem,
         };
-        // Whoever the bundle vouches for fails for another reason, such as another name.
+        // If the bundle's authority issued the certificate, report its error (such as another host
+        // name); otherwise the machine's.
         let is_unknown = of_bundle == Error::InvalidCertificate(CertificateError::UnknownIssuer);
         by(&*self.machine).map_err(|of_machine| if is_unknown { of_machine } else { of_bundle })
     }

@@ -1,25 +1,26 @@
-//! Earlier versions of an object, for a process that starts when the newest one cannot be used.
+//! Finds an earlier version of an object, for a process that starts while the newest version is
+//! unusable.
 
 use super::objects::TopicObjects;
 
 /// The most earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
 
-/// The result of a look at earlier versions.
+/// The result of the search.
 pub(super) enum Earlier<T> {
-    /// The newest that can be used.
+    /// The newest usable version.
     Version(T),
-    /// There are some, and none of the newest can be used.
+    /// Versions exist, but none of the newest is usable.
     NoneUsable,
-    /// There are none.
+    /// The object has no earlier versions.
     None,
 }
 
-/// The newest earlier version of an object that can be used. `request` gets the id of a version; its answer is `None` if
-/// that version cannot be used.
+/// Returns the newest usable earlier version of an object. `request` receives the id of a version,
+/// and returns `None` if that version is unusable.
 ///
 /// # Errors
-/// The reason why a version cannot be requested. It may be the right one, so no earlier one takes its place.
+/// When a version cannot be requested. It may be usable, so no older one replaces it.
 pub(super) async fn newest_usable<T, Requesting: Future<Output = Result<Option<T>, String>>>(
     objects: &TopicObjects,
     key: &str,

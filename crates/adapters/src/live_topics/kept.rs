@@ -1,4 +1,10 @@
-//! The topics that were read lately, within a bound of memory.
+//! Caches the topics that were read last, within a memory limit.
+//!
+//! Separate from reading because eviction and memory limits need no storage. Small topics share one
+//! limit. Large topics have another one, which also counts topics that are no longer cached but
+//! still in use.
+//!
+//! Promises: evicts the least recently used topic. The largest topic never evicts the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
@@ -7,38 +13,39 @@ use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 use delivery::topic_object::memory_bytes;
 
-/// The memory that all kept topics take together, without the largest of them: enough for a thousand topics with ten
+/// The memory of all cached topics without the largest one: enough for a thousand topics with ten
 /// subscriptions each.
 pub(super) const KEPT_BYTES: usize = 32 * 1_024 * 1_024;
-/// The memory that a topic takes beside its subscriptions.
+/// The memory of a topic beside its subscriptions.
 const TOPIC_BYTES: usize = 512;
-/// A topic that takes more memory is a large one.
+/// The limit above which a topic counts as large.
 pub(super) const LARGE_BYTES: usize = 128 * 1_024;
-/// A topic that neither a request nor the listing confirmed for this long is requested again. With few events, the
-/// listing of many topics takes longer.
+/// A topic is requested again if neither a request nor the listing has confirmed it for this time.
+/// With few events, listing many topics takes longer.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
-/// A topic as it was read last.
+/// A topic as it was last read.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
-    /// `None`: it was removed.
+    /// `None` if the topic was removed.
     pub(super) topic: Option<Arc<TopicSubscriptions>>,
-    /// The ETag of the object that it was read from.
+    /// The ETag of its object.
     pub(super) etag: Option<String>,
-    /// The ETag of a newer object that cannot be used.
+    /// The ETag of a newer object that is unusable.
     pub(super) unusable_etag: Option<String>,
-    /// The memory that it takes.
+    /// The memory it occupies.
     pub(super) bytes: usize,
-    /// The last time at which its object was known to be the newest.
+    /// The last time when its object was confirmed to be the newest.
     pub(super) confirmed_ms: u64,
-    /// Its object may be another one by now.
+    /// True if its object may have changed.
     pub(super) is_stale: bool,
-    /// When the object is read again that could not be read or used; 0 if it could.
+    /// The time of the next read after a failed or unusable one; 0 after a successful read.
     pub(super) not_before_ms: u64,
 }
 
 impl Kept {
-    /// A topic that was read at this time, from an object with this ETag and so many bytes.
+    /// Creates the entry of a topic that was read at this time, from an object of this size and
+    /// ETag.
     pub(super) fn read(
         topic: Option<Arc<TopicSubscriptions>>,
         etag: Option<String>,
@@ -52,17 +59,16 @@ impl Kept {
         Self { topic, etag, unusable_etag, bytes, confirmed_ms, is_stale, not_before_ms }
     }
 
-    /// Notes that its object was the newest one at this time.
+    /// Confirms that the object was the newest at this time.
     pub(super) fn confirmed_at(self, confirmed_ms: u64) -> Self {
         Self { is_stale: false, not_before_ms: 0, confirmed_ms, ..self }
     }
 
-    /// True if it takes much memory.
     pub(super) const fn is_large(&self) -> bool {
         self.bytes > LARGE_BYTES
     }
 
-    /// True if it may be used as it is.
+    /// Returns true if the topic may be used without a request.
     pub(super) const fn is_current(&self, now_ms: u64) -> bool {
         if self.not_before_ms > 0 {
             return now_ms < self.not_before_ms;
@@ -71,20 +77,20 @@ impl Kept {
     }
 }
 
-/// The topics by name. If there is no room, the one that was not used for longest is forgotten.
+/// The topics by name. A full cache drops the least recently used topic.
 #[derive(Debug, Default)]
 pub(super) struct KeptTopics {
     topics: HashMap<TopicName, (u64, Kept)>,
-    /// By when they were used last.
+    /// The topics in order of last use.
     order: BTreeMap<u64, TopicName>,
     uses: u64,
     bytes: usize,
-    /// The large topics that are in memory, kept or only in use, and the memory that each takes.
+    /// The large topics in memory, cached or only in use, with their sizes.
     large: Vec<(Weak<TopicSubscriptions>, usize)>,
 }
 
 impl KeptTopics {
-    /// The topic, if it is kept.
+    /// The topic, if it is cached.
     pub(super) fn get(&mut self, name: &TopicName) -> Option<&Kept> {
         let (used, kept) = self.topics.get_mut(name)?;
         self.uses += 1;
@@ -94,32 +100,31 @@ impl KeptTopics {
         Some(kept)
     }
 
-    /// The number of topics.
     pub(super) fn len(&self) -> usize {
         self.topics.len()
     }
 
-    /// Each topic is requested again before it is used.
+    /// Marks all topics, so that each is requested before its next use.
     pub(super) fn make_all_stale(&mut self) {
         self.topics.values_mut().for_each(|(_, kept)| kept.is_stale = true);
     }
 
-    /// This topic is requested again before it is used.
+    /// Marks this topic, so that it is requested before its next use.
     pub(super) fn make_stale(&mut self, name: &TopicName) {
         if let Some((_, kept)) = self.topics.get_mut(name) {
             kept.is_stale = true;
         }
     }
 
-    /// Keeps a topic in place of what was known of it.
+    /// Caches a topic, replacing the previous entry.
     pub(super) fn keep(&mut self, name: TopicName, kept: Kept) {
         self.forget(&name);
         self.uses += 1;
         self.bytes += kept.bytes;
         self.order.insert(self.uses, name.clone());
         self.topics.insert(name, (self.uses, kept));
-        // The largest does not count: otherwise one that is larger than all may be, and another one, would be read
-        // again for each event.
+        // Exclude the largest topic. Otherwise a topic above the limit would displace all others,
+        // and events of two topics would reread both each time.
         while self.bytes > KEPT_BYTES && self.bytes - self.largest() > KEPT_BYTES {
             let Some((_, oldest)) = self.order.pop_first() else { return };
             self.forget(&oldest);
@@ -134,8 +139,8 @@ impl KeptTopics {
         }
     }
 
-    /// Forgets large topics until so many bytes of the limit are free, or all that remain are in use. Returns the free
-    /// memory; without any large topic, one may take as much as it needs.
+    /// Drops large topics from the cache until this many bytes are free, or all that remain are in
+    /// use. Returns the free memory, which is unlimited if no large topic is in memory.
     pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> usize {
         loop {
             self.large.retain(|(topic, _)| topic.strong_count() > 0);
@@ -151,8 +156,9 @@ impl KeptTopics {
         }
     }
 
-    /// Compares the topics with a page of the listing: those that have changed are stale, the others are confirmed.
-    /// `listed` has the ETag of each topic on the page, and `is_on_page` says which topics it would show.
+    /// Compares the topics with a page of the listing: changed ones become stale, the others are
+    /// confirmed. `listed` has the ETag of each topic on the page; `is_on_page` decides whether a
+    /// topic would be on the page.
     pub(super) fn compare(
         &mut self,
         listed: &BTreeMap<TopicName, &str>,

@@ -1,4 +1,4 @@
-//! The place of a deployment's subscriptions: a prefix of a bucket, or a folder.
+//! The location of a deployment's subscriptions: a prefix of a bucket, or a local folder.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use aws_sdk_s3::Client;
 
 use crate::storage::StoredObject;
 
-/// The objects of a deployment's subscriptions: below a prefix of a bucket, or in a folder of this machine.
+/// The location of the subscription objects: a prefix of a bucket, or a local folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A folder.
+    /// A local folder.
     Folder(PathBuf),
     /// A prefix of a bucket.
     Bucket {
-        /// The bucket.
+        /// The name of the bucket.
         name: String,
-        /// The beginning of the keys, with a slash at its end.
+        /// The prefix of the keys, with a slash at its end.
         prefix: String,
     },
 }
 
 impl Location {
-    /// Reads `s3://bucket/prefix/` or `file:///folder/`.
+    /// Parses `s3://bucket/prefix/` or `file:///folder/`.
     ///
     /// # Errors
-    /// What form is expected.
+    /// When the URI has another form; the message shows the expected form.
     pub fn parse(uri: &str) -> Result<Self, String> {
         if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
             return Ok(Self::Folder(path.into()));
@@ -40,7 +40,7 @@ impl Location {
         }
     }
 
-    /// The folder or prefix; the client is used for a bucket only.
+    /// Returns the folder or prefix. Only a bucket uses the client.
     #[must_use]
     pub fn folder(&self, client: Client) -> StoredObject {
         match self {

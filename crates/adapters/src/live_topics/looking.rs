@@ -1,7 +1,8 @@
-//! Looks for changes of the topics that a process keeps.
+//! Checks the cached topics for changes.
 //!
-//! A process that keeps few topics requests each of them again, which is cheaper than a listing. With more topics, each look
-//! reads the next page of the listing: a change is in use after as many looks as the deployment has thousands of topics.
+//! With few topics, a process requests each of them, which is cheaper than a listing. With more,
+//! each check reads the next pages of the listing. A deployment with N thousand topics therefore
+//! uses a change after at most about N checks.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +13,35 @@ use futures::FutureExt as _;
 use super::LiveTopics;
 use crate::storage::Page;
 
-/// The settings and the topics are looked at again after this long. Ten pages of the listing take less than five minutes.
+/// The interval of checks for new settings and topics. Ten of them take less than five minutes.
 pub const LOOK_EVERY_MS: u64 = 28_000;
-/// Up to this number, topics are requested one by one: a page of the listing costs as much as twelve such requests.
+/// Up to this number, topics are requested one by one. A page of the listing costs as much as
+/// twelve such requests.
 pub const FEW_TOPICS: usize = 10;
 
-/// A look has at least this number of topics, if two pages have them.
+/// A check covers at least this number of topics, if two pages contain them.
 const TOPICS_OF_A_LOOK: usize = 1_000;
-/// Objects beside the topics are on the pages too, so a thousand topics are on two.
+/// Two, because pages also contain objects that are not topics, so a thousand topics may need a
+/// second page.
 const PAGES_OF_A_LOOK: usize = 2;
 
-/// The part of the listing that was read.
+/// The position in the listing.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// The last key of the page before.
+    /// The last key of the previous page.
     after: Option<String>,
     looked_ms: Option<u64>,
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Marks the topics that have changed or may have, if a look is due.
+    /// Marks topics that have changed, or may have, if a check is due.
     pub(super) async fn look_for_changes(&self) {
         let now_ms = self.clock.now_ms();
         let mut after = {
             let mut state = self.state();
             let listing = &mut state.listing;
             let is_due = |looked_ms| now_ms.abs_diff(looked_ms) >= self.look_every_ms;
-            // The first read of a topic needs no listing.
+            // A process that has just read its first topic needs no check.
             if !is_due(*listing.looked_ms.get_or_insert(now_ms)) {
                 return;
             }
@@ -51,7 +54,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         };
         let mut topics = 0;
         for _ in 0..PAGES_OF_A_LOOK {
-            // Boxed: the future is large, and most invocations list nothing.
+            // Boxed, because the future is large and most invocations list nothing.
             let page = match self.objects.page(after.as_deref()).boxed().await {
                 Ok(page) => page,
                 Err(error) => {
@@ -67,7 +70,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Compares the topics with a page of the listing, which begins after this key. Returns the number of topics on it.
+    /// Compares the topics with a page of the listing that begins after `after`. Returns the number
+    /// of topics on the page.
     fn compare(&self, page: &Page, after: Option<&str>, now_ms: u64) -> usize {
         let last = page.entries.last().map(|entry| entry.key.clone());
         let next = last.filter(|_| page.next.is_some());

@@ -1,10 +1,11 @@
-//! The subscriptions of a deployment, where each topic is an object that is read when its first event arrives.
+//! The subscriptions of a deployment. Each topic is an object, which is read when its first event
+//! arrives.
 //!
-//! A topic stays in use until a look shows that its object has another version. What was read last stays in use while
-//! something newer cannot be read or used. A process that has nothing of a topic uses its newest earlier version that
-//! can be used. If there is none, the events of this topic wait, and no others.
+//! A topic stays in use until a check shows that its object has changed. The last usable version
+//! stays in use while a newer one cannot be read or used. A process without any version of a topic
+//! uses the newest usable earlier version. If there is none, only the events of this topic wait.
 //!
-//! A name counts as missing only after its object was requested for the invocation that asks.
+//! Promises: a name counts as missing only after the current invocation has requested its object.
 
 mod earlier;
 mod kept;
@@ -35,26 +36,25 @@ use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
 
-/// [`LOOK_EVERY_MS`] for folders: a look asks nobody else, and people who save a file wait for the effect.
+/// [`LOOK_EVERY_MS`] for folders. A check is local, and people who save a file wait for the effect.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
-/// An object of which no version can be used is read again after this long.
+/// The interval of reads of an object without any usable version.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
-/// The most objects that are requested at once.
 const READS_AT_ONCE: usize = 16;
-/// The approximate memory limit for all large topics together. One topic may take more if it is the only one.
+/// The approximate memory limit of all large topics together. A single large topic may exceed it.
 const MEMORY_BYTES: usize = 72 * 1_024 * 1_024;
 
-/// The subscriptions of a deployment, read by need.
+/// Reads the subscriptions of a deployment on demand.
 #[derive(Debug)]
 pub struct LiveTopics<C = Machine> {
     objects: TopicObjects,
     clock: C,
-    /// The time after which the settings and the listing are looked at again.
+    /// The interval of checks for new settings and topics.
     look_every_ms: u64,
-    /// The memory that large topics may take together.
+    /// The memory limit of all large topics together.
     memory_bytes: usize,
     settings: tokio::sync::Mutex<WatchedSettings>,
-    /// Its holder reads a large object.
+    /// Held while a large object is read, so that only one is read at a time.
     large: tokio::sync::Mutex<()>,
     reads: Semaphore,
     state: Mutex<State>,
@@ -63,37 +63,37 @@ pub struct LiveTopics<C = Machine> {
 #[derive(Debug, Default)]
 struct State {
     topics: KeptTopics,
-    /// The topics of which nothing is known and that could not be read lately.
+    /// Topics without any usable version, whose last read failed.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
-    /// The news about topics that were heard last, by when they were told.
+    /// The most recent notifications of changed topics, with their times.
     told: BTreeMap<TopicName, u64>,
 }
 
-/// The reason for which a topic could not be read.
+/// The reason why a topic could not be read.
 #[derive(Debug, Clone)]
 struct Failure {
     problem: String,
-    /// So long it is not read again.
+    /// The time of the next read.
     until_ms: u64,
 }
 
-/// The freshness that a caller needs of a topic.
+/// The freshness that a caller requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
-    /// The last object that was read, unless the listing shows that it has changed.
+    /// The last usable version, unless the listing shows a change.
     LastGood,
-    /// The newest, or no name may count as missing.
+    /// The newest version; otherwise an error, because a name must not count as missing by mistake.
     Newest,
 }
 
 impl LiveTopics {
-    /// The subscriptions at this location; the client is used for a bucket only.
+    /// Reads the subscriptions at this location. Only a bucket uses the client.
     #[must_use]
     pub fn at(location: &Location, client: Client) -> Self {
         let topics = Self::new(TopicObjects::below(&location.folder(client)), Machine);
         match location {
-            // A folder is on the machine of one person, who may read all of it at once.
+            // A folder belongs to one person, whose subscriptions may use any amount of memory.
             Location::Folder(_) => {
                 topics.with_memory(usize::MAX).looking_every(LOCAL_LOOK_EVERY_MS)
             }
@@ -103,7 +103,7 @@ impl LiveTopics {
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// The subscriptions in these objects, which are looked at again by the clock.
+    /// Reads the subscriptions in these objects, and checks them by the clock.
     #[must_use]
     pub fn new(objects: TopicObjects, clock: C) -> Self {
         let (settings, large, state) = Default::default();
@@ -112,22 +112,22 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Self { objects, clock, look_every_ms, memory_bytes, settings, large, reads, state }
     }
 
-    /// Sets the time after which the settings and the listing are read again.
+    /// Sets the interval of checks for new settings and topics.
     #[must_use]
     pub fn looking_every(self, look_every_ms: u64) -> Self {
         Self { look_every_ms, ..self }
     }
 
-    /// Sets the memory that large topics may take together.
+    /// Sets the memory limit of all large topics together.
     #[must_use]
     pub fn with_memory(self, memory_bytes: usize) -> Self {
         Self { memory_bytes, ..self }
     }
 
-    /// Every topic that there is.
+    /// Returns a catalogue with every topic.
     ///
     /// # Errors
-    /// If they cannot be listed, or the settings are not known.
+    /// When the topics cannot be listed, or the settings are unknown.
     pub async fn all(&self) -> Result<Arc<Catalogue>, String> {
         let known = self.current().await?;
         let entries = self.objects.all().await.map_err(|error| error.to_string())?;
@@ -139,8 +139,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds these topics to what is known, each with what was found. The error is the first reason why the newest state of
-    /// one is not known.
+    /// Adds these topics to the catalogue, with the results of their reads. The error is the first
+    /// reason why the newest state of a topic is unknown.
     async fn add(
         &self,
         catalogue: &mut Catalogue,
@@ -153,7 +153,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 unread.push(self.read(name, kept));
             }
         }
-        // Usually every topic is known. An empty set would still allocate room for one future of 9 KiB.
+        // Usually every topic is cached. An empty set would still allocate room for one future of 9
+        // KiB.
         if unread.is_empty() {
             return Ok(());
         }
@@ -165,8 +166,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         problems.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Adds a topic to what is known if its object need not be requested for that. If it has to be, returns what was read
-    /// of it before, if anything.
+    /// Adds a topic to the catalogue if no request is needed. Otherwise returns the cached version,
+    /// if any, for the request.
     fn add_known(
         &self,
         catalogue: &mut Catalogue,
@@ -194,7 +195,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Keeps what was read of a topic, and adds it to what is known. Returns why its newest state is not known, if so.
+    /// Caches a topic after a read, and adds it to the catalogue. Returns the reason if its newest
+    /// state is unknown.
     fn keep(&self, catalogue: &mut Catalogue, name: TopicName, read: Read) -> Option<String> {
         let mut state = self.state();
         state.failures.remove(&name);
@@ -233,7 +235,7 @@ fn add_kept(catalogue: &mut Catalogue, name: TopicName, kept: &Kept) {
 impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         let now_ms = self.clock.now_ms();
-        // The lock ends here: the listing may take long.
+        // Release the lock here, because the listing may take long.
         let settings =
             self.settings.lock().await.current(&self.objects, now_ms, self.look_every_ms).await?;
         self.look_for_changes().await;
@@ -246,7 +248,8 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
         topics: &BTreeSet<TopicName>,
     ) -> Arc<Catalogue> {
         let mut catalogue = Arc::unwrap_or_clone(known);
-        // The catalogue notes each topic that cannot be read, so the others are used.
+        // Ignore the error: the catalogue records each unreadable topic, and the others can be
+        // used.
         drop(self.add(&mut catalogue, topics, Freshness::LastGood).await);
         Arc::new(catalogue)
     }
@@ -272,7 +275,7 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
     fn were_changed(&self, topics: &BTreeMap<TopicName, u64>) {
         let mut guard = self.state();
         let State { topics: kept, told, .. } = &mut *guard;
-        // News that were heard before are skipped. Times are only compared with each other, as clocks may differ.
+        // Skip known notifications. Compare times only for equality, because clocks may differ.
         for (name, _) in topics.iter().filter(|(name, at_ms)| told.get(*name) != Some(*at_ms)) {
             kept.make_stale(name);
         }

@@ -1,7 +1,7 @@
 //! The objects of a deployment's subscriptions, in a bucket or a folder, and their keys.
 //!
-//! `<namespace>/<topic>.json` has a topic. Objects whose key begins with `_` belong to the deployment; no namespace has
-//! such a name.
+//! `<namespace>/<topic>.json` contains a topic. Keys that begin with `_` belong to the deployment;
+//! no namespace begins with `_`.
 
 use std::fmt;
 
@@ -13,25 +13,25 @@ use crate::storage::{
     Entry, Fetched, ListRequest, Page, Storage, StorageError, StoredObject, StoredVersion,
 };
 
-/// The policies, and the mark that the deployment is set up.
+/// The policies; its presence shows that the deployment is set up.
 pub const SETTINGS: &str = "_settings.json";
 /// The publishers of each topic.
 pub const PUBLISHERS: &str = "_publishers.json";
-/// The folder of the addresses of references, an object for each owner.
+/// The folder of mapped addresses, with one object for each owner.
 pub const DESTINATIONS: &str = "_destinations/";
-/// The end of the key of every object.
+/// The suffix of every key.
 const SUFFIX: &str = ".json";
 
 /// The objects below one prefix.
 #[derive(Debug, Clone)]
 pub struct TopicObjects {
     pub(super) storage: Storage,
-    /// With a slash at its end, or empty.
+    /// Ends in a slash, or is empty.
     prefix: String,
 }
 
 impl TopicObjects {
-    /// The objects below this key, as if it were a folder.
+    /// Opens the objects below this key, as if it were a folder.
     #[must_use]
     pub fn below(folder: &StoredObject) -> Self {
         let prefix = match folder.key.trim_end_matches('/') {
@@ -41,46 +41,46 @@ impl TopicObjects {
         Self { storage: folder.storage.clone(), prefix }
     }
 
-    /// The storage that they are in.
+    /// Returns the storage of the objects.
     #[must_use]
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// The key of an object with this name.
+    /// Returns the key of an object with this name.
     #[must_use]
     pub fn key(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    /// The key of a topic's object.
+    /// Returns the key of a topic's object.
     #[must_use]
     pub fn key_of(&self, topic: &TopicName) -> String {
         let [namespace, topic] = [&topic.namespace, &topic.topic].map(|part| segment(part));
         self.key(&format!("{namespace}/{topic}{SUFFIX}"))
     }
 
-    /// The topic whose object has this key; `None` for other objects.
+    /// Returns the topic whose object has this key; `None` for other objects.
     #[must_use]
     pub fn topic_of(&self, key: &str) -> Option<TopicName> {
         let name = key.strip_prefix(&self.prefix)?.strip_suffix(SUFFIX)?;
         let (namespace, topic) = name.split_once('/')?;
         let decoded = |part: &str| Some(percent_decode_str(part).decode_utf8().ok()?.into_owned());
         let name = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
-        // Another spelling of a name is another key, and nobody reads it.
+        // Ignore other spellings of a name, because they are other keys, which no code reads.
         let is_topic = can_exist(&name) && self.key_of(&name) == key;
         is_topic.then_some(name)
     }
 
-    /// An object, unless it still has this ETag.
+    /// Reads an object, unless it still has this ETag.
     ///
     /// # Errors
-    /// [`StorageError`] if it could not be read, or is larger than any object is.
+    /// [`StorageError`] if the object cannot be read, or exceeds the size limit.
     pub async fn get(&self, key: &str, known_etag: Option<&str>) -> Result<Fetched, StorageError> {
         self.get_at_most(OBJECT_MAX_BYTES as u64, key, known_etag).await
     }
 
-    /// Reads an object as [`Self::get`] does, if it has at most so many bytes.
+    /// Reads an object as [`Self::get`] does, up to this size.
     pub(super) async fn get_at_most(
         &self,
         max_bytes: u64,
@@ -90,7 +90,7 @@ impl TopicObjects {
         self.storage.get_at_most(max_bytes, key, known_etag).await
     }
 
-    /// An earlier version of an object; `None` if it is gone.
+    /// Reads an earlier version of an object; `None` if the version does not exist any more.
     pub(super) async fn version(
         &self,
         key: &str,
@@ -99,10 +99,10 @@ impl TopicObjects {
         self.storage.get_version(OBJECT_MAX_BYTES as u64, key, id).await
     }
 
-    /// The next page of all objects, after this key.
+    /// Lists the next page of all objects, after this key.
     ///
     /// # Errors
-    /// [`StorageError`] if they could not be listed.
+    /// [`StorageError`] if the objects cannot be listed.
     pub async fn page(&self, after: Option<&str>) -> Result<Page, StorageError> {
         let start_after = after.map(str::to_owned);
         let request =
@@ -110,10 +110,10 @@ impl TopicObjects {
         self.storage.list_page(&request).await
     }
 
-    /// The owners that mapped addresses.
+    /// Returns the owners of mapped addresses.
     ///
     /// # Errors
-    /// [`StorageError`] if they could not be listed.
+    /// [`StorageError`] if the objects cannot be listed.
     pub async fn owners_of_destinations(&self) -> Result<Vec<String>, StorageError> {
         let prefix = self.key(DESTINATIONS);
         let (mut owners, mut page_token) = (Vec::new(), None);
@@ -132,10 +132,10 @@ impl TopicObjects {
         }
     }
 
-    /// All objects, page by page.
+    /// Lists all objects, page by page.
     ///
     /// # Errors
-    /// [`StorageError`] if they could not be listed.
+    /// [`StorageError`] if the objects cannot be listed.
     pub async fn all(&self) -> Result<Vec<Entry>, StorageError> {
         let (mut entries, mut after) = (Vec::new(), None::<String>);
         loop {
@@ -149,7 +149,7 @@ impl TopicObjects {
     }
 }
 
-/// Checks whether a topic of this name can have an object.
+/// Returns true if a topic with this name can have an object.
 #[must_use]
 pub fn can_exist(TopicName { namespace, topic }: &TopicName) -> bool {
     is_name(namespace) && is_name(topic) && !namespace.starts_with(RESERVED)

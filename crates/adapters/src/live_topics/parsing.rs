@@ -1,7 +1,8 @@
-//! Requests for the object of a topic, which is parsed within the memory that there is.
+//! Requests and parses the objects of topics, within a memory limit.
 //!
-//! A namespace may have many large objects, and other namespaces share the process. So large objects are requested one
-//! after the other, and parsed beside everything else, while the process has memory for them.
+//! A namespace may have many large objects, and other namespaces share the process. Therefore large
+//! objects are requested one after the other. They are parsed on another thread, and only while
+//! there is memory for them.
 
 use std::sync::Arc;
 
@@ -15,49 +16,49 @@ use super::LiveTopics;
 use super::kept::{Kept, LARGE_BYTES};
 use crate::storage::{Fetched, StorageError};
 
-/// Objects that are not larger are requested many at once.
+/// Objects up to this size are requested concurrently.
 const SMALL_MAX_BYTES: usize = 64 * 1_024;
-/// A topic usually takes so many times the length of its object.
+/// The usual memory of a topic, as a multiple of its object's size.
 const MEMORY_OF_TEXT: usize = 3;
-/// Small objects have this memory beside the limit, so that large topics of others are not in their way.
+/// Additional memory for small objects, so that large topics cannot block them.
 const MEMORY_FOR_SMALL: usize = 24 * 1_024 * 1_024;
-/// A large topic looks for memory so often, at this interval.
+/// The most attempts to get memory for a large topic, at this interval.
 const MEMORY_LOOKS: usize = 4;
 const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
-/// The version of an object that is requested.
+/// The requested version of an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// The newest, unless it still has this ETag.
+    /// The newest version, unless it still has this ETag.
     Newest(Option<&'w str>),
     /// The earlier version with this id.
     Earlier(&'w str),
 }
 
-/// The answer to a request.
+/// The result of a request.
 pub(super) enum Object {
     /// The topic, or the mark of its removal.
     Parsed(Kept),
-    /// It still has the known ETag.
+    /// The object still has the known ETag.
     Unchanged,
-    /// It is not there.
+    /// The object does not exist.
     Missing,
-    /// It was received and cannot be used.
+    /// The object was received, but is unusable.
     Unusable {
         /// The ETag of the newest version, if it was received.
         etag: Option<String>,
         /// The reason.
         problem: String,
     },
-    /// Topics in use take the memory that it needs.
+    /// Topics in use occupy the memory that it needs.
     NoMemory,
-    /// It could not be requested.
+    /// The request failed.
     Failed(StorageError),
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Requests a version of a topic's object. If there is not enough memory, the large topic that it would replace is
-    /// dropped first.
+    /// Requests and parses a version of a topic's object. If memory is short, first drops the large
+    /// topic that it would replace.
     pub(super) async fn request(
         &self,
         name: &TopicName,
@@ -71,8 +72,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let Received::TooLarge(_) = small else {
             return self.object(name, small, replaced).await;
         };
-        // The turn lasts until the object is parsed, also while it waits for memory: smaller topics would take all that
-        // becomes free.
+        // Hold the lock until the object is parsed, even while it waits for memory. Otherwise
+        // smaller topics would take all memory that becomes free.
         let _turn = self.large.lock().await;
         let meanwhile = self.read_meanwhile(name, wanted);
         let wanted = meanwhile.as_ref().map_or(wanted, |of| Wanted::Newest(of.etag.as_deref()));
@@ -85,7 +86,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The topic, if somebody else has read another version of it than this request began with.
+    /// The cached topic, if another request has read a newer version since this one began.
     fn read_meanwhile(&self, name: &TopicName, wanted: Wanted<'_>) -> Option<Kept> {
         let Wanted::Newest(known) = wanted else { return None };
         let mut state = self.state();
@@ -93,7 +94,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         (kept.etag.as_deref() != known && kept.not_before_ms == 0).then(|| kept.clone())
     }
 
-    /// The object that was received, parsed.
+    /// Parses a received object.
     async fn object(
         &self,
         name: &TopicName,
@@ -109,7 +110,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             Received::Other(object) => return object,
         };
         let mut parsed = self.parse(name, &bytes).await;
-        // The topic in use takes memory too, and would be in the way of its own successor.
+        // The topic in use occupies memory too, so drop it to make room for its successor.
         if matches!(parsed, Err(ObjectError::NoMemory))
             && replaced.take_if(|kept| kept.is_large()).is_some()
         {
@@ -118,7 +119,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         match parsed {
             Ok(topic) => {
                 let kept = Kept::read(topic, etag, bytes.len(), self.clock.now_ms());
-                // Before the turn ends: the next one has to know of it.
+                // Record the memory before releasing the lock, because the next request depends on
+                // it.
                 self.state().topics.note_in_memory(&kept);
                 Object::Parsed(kept)
             }
@@ -127,14 +129,14 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Parses an object within the memory that there is. A large one is parsed on another thread, and while topics in use
-    /// take the memory that it needs, it waits for some time.
+    /// Parses an object within the memory limit. A large object is parsed on another thread, and
+    /// waits for some time if topics in use occupy the memory.
     async fn parse(&self, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
         let (mut needed, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
         if bytes.len() <= SMALL_MAX_BYTES {
             let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
             let room = self.state().topics.make_room(needed, limit);
-            // Topics that are not large take memory that nobody counts.
+            // Topics that are not large are not counted, so they may always use this much.
             return parsed_within(room.max(LARGE_BYTES), name, bytes);
         }
         for _ in 0..MEMORY_LOOKS {
@@ -144,7 +146,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 continue;
             }
             match parsed_beside(room, name, bytes).await {
-                // The estimate was wrong: only more memory than this can be enough.
+                // The estimate was too low. Retry only with more memory than this.
                 Err(ObjectError::NoMemory) => (needed, tried) = (usize::MAX, room),
                 parsed => return parsed,
             }
@@ -152,7 +154,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Err(ObjectError::NoMemory)
     }
 
-    /// Requests an object of at most so many bytes.
+    /// Requests an object of at most this size.
     async fn received(&self, max_bytes: usize, name: &TopicName, wanted: Wanted<'_>) -> Received {
         let (key, max_bytes) = (self.objects.key_of(name), max_bytes as u64);
         let answer = match wanted {
@@ -175,13 +177,13 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 }
 
-/// The answer before it is parsed.
+/// A result before parsing.
 enum Received {
     /// The object and its ETag.
     Object(Vec<u8>, Option<String>),
-    /// It has so many bytes, which are more than the caller accepts.
+    /// The object has this size, which exceeds the caller's limit.
     TooLarge(usize),
-    /// Nothing that can be parsed.
+    /// Nothing to parse.
     Other(Object),
 }
 
@@ -197,8 +199,8 @@ impl From<StorageError> for Received {
 /// The topic of an object; `None` if it was removed.
 type Parsed = Result<Option<Arc<TopicSubscriptions>>, ObjectError>;
 
-/// The topic that an object has, unless it takes more memory than this. The policy of secrets is applied to each request
-/// instead, so that it may change without the topics.
+/// Parses a topic, unless it needs more memory than this. Does not apply the policy of secrets,
+/// because that policy may change without the topics; it is applied to each request.
 fn parsed_within(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
     let Content::Topic(object) = Content::parse(bytes)? else { return Ok(None) };
     let topic = topic_object::read_within(most_bytes, name, &object, &SecretPolicy::default())?;
@@ -208,7 +210,7 @@ fn parsed_within(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
     Ok(Some(Arc::new(topic)))
 }
 
-/// Parses an object on another thread, and builds the index there.
+/// Parses an object and builds its index on another thread.
 async fn parsed_beside(most_bytes: usize, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
     let (name, bytes) = (name.clone(), Arc::clone(bytes));
     let parsing = tokio::task::spawn_blocking(move || {

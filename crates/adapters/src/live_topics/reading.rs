@@ -1,4 +1,10 @@
-//! The version of a topic that is used, by the answer to a request for its object.
+//! Chooses the version of a topic to use, depending on the result of a request.
+//!
+//! Separate from requesting and parsing because this is the policy for failures. An unusable object
+//! never replaces a usable version. If storage fails and no version is cached, no earlier version
+//! is used, because it may lack a subscription.
+//!
+//! Promises: each problem is logged, and the request is repeated after a fixed time.
 
 use delivery::ports::Clock;
 use delivery::subscription::name::TopicName;
@@ -9,18 +15,19 @@ use super::kept::Kept;
 use super::parsing::{Object, Wanted};
 use super::{LOOK_EVERY_MS, LiveTopics, UNKNOWN_EVERY_MS};
 
-/// A topic whose newest object cannot be used is requested again after this long if something earlier is in use.
+/// The interval of requests for a topic whose newest object is unusable while an earlier version is
+/// in use.
 const BROKEN_EVERY_MS: u64 = LOOK_EVERY_MS;
-/// The problem of a topic that is not there and that nobody removed with `apply`.
+/// The problem of a topic whose object disappeared without `apply`.
 const GONE: &str = "its object is gone, and it was not removed";
 
 /// The result of a request for a topic.
 pub(super) enum Read {
-    /// The topic as it is used from now on, and why the newest object is not used, if so.
+    /// The version to use from now on, and the reason if it is not the newest.
     Known(Kept, Option<String>),
-    /// There is no object, and never was one.
+    /// There is no object, and never was.
     Nothing,
-    /// Nothing is known of it.
+    /// No usable version is known.
     Unknown(String),
 }
 
@@ -36,14 +43,14 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let read = match object {
             Object::Parsed(newest) => Read::Known(newest, None),
             Object::Unchanged => self.unchanged(name, kept),
-            // The mark of a removed topic expires.
+            // The mark of a removed topic expires, so a missing object is normal.
             Object::Missing if kept.as_ref().is_none_or(|kept| kept.topic.is_none()) => {
                 self.missing(name).await
             }
             Object::Missing => self.unusable(name, kept, None, GONE.to_owned()).await,
             Object::Unusable { etag, problem } => self.unusable(name, kept, etag, problem).await,
             Object::NoMemory => self.without_memory(name, kept),
-            // The object may be right, and an earlier version may lack a subscription.
+            // The newest object may be usable, and an earlier version may lack a subscription.
             Object::Failed(error) if kept.is_none() => {
                 Read::Unknown(report(name, &error.to_string(), false))
             }
@@ -52,7 +59,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         (name, read)
     }
 
-    /// Topics in use take the memory that the newest object needs.
+    /// The result if topics in use occupy the memory that the newest object needs.
     fn without_memory(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         let problem = ObjectError::NoMemory.to_string();
         match kept {
@@ -65,7 +72,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The object is the one that was read before: it can be used, or still cannot be.
+    /// The result if the object is unchanged: as usable, or unusable, as before.
     fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         match kept {
             Some(kept) if kept.unusable_etag.is_none() => {
@@ -79,11 +86,12 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// There is no object. If there was one, it was not removed with `apply`, which leaves a mark.
+    /// The result if there is no object. An earlier version shows that the object was deleted
+    /// without `apply`, which would leave a mark.
     async fn missing(&self, name: &TopicName) -> Read {
         match self.earlier(name).await {
             Ok(Earlier::Version(version)) => {
-                // The mark of a removal may be what somebody deleted.
+                // The deleted object may have been the mark of a removal.
                 let problem = version.topic.is_some().then(|| report(name, GONE, true));
                 Read::Known(Kept { not_before_ms: self.broken_until_ms(), ..version }, problem)
             }
@@ -93,7 +101,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The newest object cannot be read or used: what was read before is used, or the newest earlier version that can be.
+    /// The result if the newest object cannot be read or used: the cached version, otherwise the
+    /// newest usable earlier version.
     async fn unusable(
         &self,
         name: &TopicName,
@@ -120,7 +129,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The newest earlier version of a topic that can be used.
+    /// The newest usable earlier version of a topic.
     async fn earlier(&self, name: &TopicName) -> Result<Earlier<Kept>, String> {
         let request = |id: String| async move {
             match self.request(name, Wanted::Earlier(&id), &mut None).await {
@@ -138,7 +147,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 }
 
-/// Logs that the newest state of a topic cannot be used; returns what is wrong.
+/// Logs that the newest state of a topic is unusable, and returns the problem.
 fn report(name: &TopicName, why: &str, last_good_kept: bool) -> String {
     let problem = format!("the topic {name} cannot be read: {why}");
     tracing::error!(problem, last_good_kept, "subscriptions.broken");

@@ -1,4 +1,10 @@
-//! The settings of a deployment, kept fresh.
+//! Reads the settings and the publishers of a deployment, and keeps them fresh.
+//!
+//! Separate from topics because every process needs both objects before its first event. The last
+//! usable content stays in use while a newer object is unusable. A process without any uses the
+//! newest usable earlier version.
+//!
+//! Promises: without usable settings there is an error, and all events wait.
 
 use std::sync::Arc;
 
@@ -11,39 +17,40 @@ use super::earlier::{Earlier, newest_usable};
 use super::objects::{PUBLISHERS, SETTINGS, TopicObjects};
 use crate::storage::{Fetched, StorageError};
 
-/// The next step where nothing is.
+/// The advice if there are no settings.
 const WRITE_IT: &str = "write it with lastmile apply; until then events wait";
 
-/// An object as it was read last.
+/// An object as it was last read.
 #[derive(Debug)]
 struct Watched<T> {
-    /// The newest that can be used.
+    /// The newest usable content.
     good: Option<T>,
-    /// The ETag of the object that it was read from.
+    /// The ETag of the object that contained it.
     etag: Option<String>,
-    /// The ETag of a newer object that cannot be used.
+    /// The ETag of a newer object that is unusable.
     unusable_etag: Option<String>,
-    /// The reason why the newest is not used.
+    /// The reason why the newest object is not used.
     problem: Option<String>,
-    /// Nobody has to write it.
+    /// True if the object may be missing.
     is_optional: bool,
-    /// There was no object, and no earlier version of one.
+    /// True if there was no object and no earlier version.
     was_never_there: bool,
-    /// Checks its values, once its form is right.
+    /// Validates the values of a well-formed object.
     check: fn(&T) -> Result<(), String>,
 }
 
-/// The settings as they were read last.
+/// The settings as they were last read.
 #[derive(Debug)]
 pub(super) struct WatchedSettings {
     settings: Watched<SettingsObject>,
     publishers: Watched<PublishersObject>,
-    /// The settings that both state together.
+    /// The combination of both objects.
     good: Option<Arc<Settings>>,
     checked_ms: Option<u64>,
-    /// One of them was read and is not combined yet: a caller may give up in between.
+    /// True if an object was read but not combined yet, because a caller may drop the future in
+    /// between.
     are_new: bool,
-    /// The reason why the newest are not used.
+    /// The reason why the newest settings are not used.
     problem: Option<String>,
 }
 
@@ -61,29 +68,29 @@ impl Default for WatchedSettings {
 }
 
 impl WatchedSettings {
-    /// The settings in use; the objects are read again if that is due.
+    /// Returns the settings in use, after reading the objects again if that is due.
     ///
     /// # Errors
-    /// Why none are known.
+    /// When no settings are known; the text is the reason.
     pub(super) async fn current(
         &mut self,
         objects: &TopicObjects,
         now_ms: u64,
         every_ms: u64,
     ) -> Result<Arc<Settings>, String> {
-        // Without any, all records wait, so a repair has to be seen soon.
+        // Without settings all records wait, so look for a repair soon.
         let every_ms = if self.good.is_some() { every_ms } else { every_ms.min(UNKNOWN_EVERY_MS) };
         if self.checked_ms.is_none_or(|checked_ms| now_ms.abs_diff(checked_ms) >= every_ms) {
-            // Boxed: the future is large, and most invocations read nothing.
+            // Boxed, because the future is large and most invocations read nothing.
             self.refresh(objects, now_ms).boxed().await;
         }
         self.good.clone().ok_or_else(|| self.problem.clone().unwrap_or_default())
     }
 
-    /// The newest settings.
+    /// Returns the newest settings.
     ///
     /// # Errors
-    /// Why they are not known: then no name may count as missing.
+    /// When they are unknown, so that no name may count as missing.
     pub(super) async fn newest(
         &mut self,
         objects: &TopicObjects,
@@ -102,7 +109,7 @@ impl WatchedSettings {
         *are_new |= settings.refresh(objects, SETTINGS).await;
         *are_new |= publishers.refresh(objects, PUBLISHERS).await;
         self.problem = settings.problem.clone().or_else(|| publishers.problem.clone());
-        // Without its publishers, a deployment would take their events for those of nobody.
+        // Without the publishers object, events would seem to come from unregistered publishers.
         let is_known = publishers.good.is_some() || publishers.was_never_there;
         let known = settings.good.as_ref().filter(|_| is_known);
         let Some(known) = known.filter(|_| *are_new || self.good.is_none()) else { return };
@@ -121,7 +128,7 @@ impl<T: DeploymentObject> Watched<T> {
         Self { good, etag, unusable_etag, problem, is_optional, was_never_there: false, check }
     }
 
-    /// Reads the object again; returns true if another one is in use now.
+    /// Reads the object again; returns true if the content in use has changed.
     async fn refresh(&mut self, objects: &TopicObjects, name: &str) -> bool {
         let (key, what) = (objects.key(name), format!("{objects}{name}"));
         let known = self.unusable_etag.as_deref().or(self.etag.as_deref());
@@ -144,7 +151,8 @@ impl<T: DeploymentObject> Watched<T> {
             },
             Ok(Fetched::Missing) if self.was_never_there => return self.is_not_there(&what),
             Ok(Fetched::Missing) => "it does not exist".to_owned(),
-            // It may well be right, and an earlier one would be wrong without anyone noticing.
+            // Keep the current content, because the newest version may be usable, and an earlier
+            // one would be outdated without notice.
             Err(error) => {
                 self.problem = Some(report(&what, &error.to_string(), self.good.is_some()));
                 return false;
@@ -189,7 +197,8 @@ impl<T: DeploymentObject> Watched<T> {
         (self.check)(&object).map(|()| object)
     }
 
-    /// Nobody has written it yet. A new deployment waits for its first files, which is no error.
+    /// Handles a missing object that never existed. A new deployment waits for its first files,
+    /// which is not an error.
     fn is_not_there(&mut self, what: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
             let is_told = self.problem.is_some();
@@ -206,7 +215,7 @@ impl<T: DeploymentObject> Watched<T> {
     }
 }
 
-/// Logs that something newer cannot be used; returns what is wrong.
+/// Logs that a newer object is unusable, and returns the problem.
 fn report(what: &str, why: &str, last_good_kept: bool) -> String {
     let problem = format!("{what} cannot be read: {why}");
     tracing::error!(problem, last_good_kept, "subscriptions.broken");

@@ -1,8 +1,8 @@
-//! A tally in CloudWatch's embedded metric format: JSON lines on standard output. Pure.
+//! Formats a tally in CloudWatch's embedded metric format: JSON lines on standard output. Pure.
 //!
-//! One line per combination of dimension values, with one dimension set: a line with two sets would
-//! attribute its values to both. More values than a line can hold go on in further lines, which have
-//! nothing else, so that every value is written. The lines are built as text: no part of them needs escaping.
+//! Each combination of dimension values has a line with one dimension set, because a line with two
+//! sets would attribute its values to both. Values beyond the limit of a line continue in further
+//! lines, without counts. The lines are built as text, because no part needs escaping.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use super::tally::{Tally, Totals};
@@ -12,8 +12,8 @@ use super::{Dimensions, Metric};
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 pub const VALUES_MAX: usize = 100;
 
-/// Whether this is a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255 of them,
-/// the first a letter or digit, and not one of Amazon's.
+/// Returns true for a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255
+/// characters, beginning with a letter or digit, and not reserved by Amazon.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 #[must_use]
 pub fn is_namespace(text: &str) -> bool {
@@ -23,7 +23,7 @@ pub fn is_namespace(text: &str) -> bool {
     begins_well && text.len() <= 255 && text.bytes().all(allowed)
 }
 
-/// The lines of a tally, without line ends. The namespace has to be [valid](is_namespace).
+/// Returns the lines of a tally, without line ends. The namespace must be [valid](is_namespace).
 #[must_use]
 pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
     let mut lines = Vec::new();
@@ -36,7 +36,7 @@ pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
     lines
 }
 
-/// What a line of these totals has: the first one the counts, and each as many values as fit.
+/// The metrics of line `index`: the first line has the counts, and each line as many values as fit.
 fn metrics(totals: &Totals, index: usize) -> Vec<(Metric, String)> {
     let counts = totals.counts.iter().filter(|_| index == 0);
     let counts = counts.map(|(metric, count)| (*metric, count.to_string()));

@@ -1,12 +1,12 @@
-//! When metrics are written: a function's tally between two writings.
+//! Decides when metrics are written, and keeps a function's tally until then.
 //!
-//! Most invocations count a few successes, and a line for each would cost more than their log. So counts are
-//! kept in the process for half a minute. What alarms wait for is written when its invocation ends.
+//! Most invocations count a few successes, and a line for each would cost more than their log.
+//! Therefore counts stay in the process for half a minute. Metrics that alarms depend on are
+//! written when their invocation ends.
 //!
-//! A process that is killed without being told to stop loses what it has not written: what the invocation
-//! counted that was killed, and what ended invocations counted in less than half a minute before it began, at
-//! most [`VALUES_MAX`] measured values of them. Nothing is lost when a sandbox is idle and Lambda ends it:
-//! then the process is told.
+//! A process that is killed without SIGTERM loses its unwritten counts: those of the killed
+//! invocation, and up to half a minute of earlier ones, with at most [`VALUES_MAX`] measured
+//! values. Nothing is lost when Lambda ends an idle sandbox, because the process receives SIGTERM.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,26 +16,27 @@ use delivery::time::duration::SECOND_MS;
 use super::tally::Tally;
 use super::{Label, Metric, MetricsSettings, emf};
 
-/// Counts are kept for so long, and then written when an invocation begins or ends.
+/// The age at which counts are written, when an invocation begins or ends.
 pub const KEPT_MS: u64 = 30 * SECOND_MS;
-/// They are written earlier when there are so many measured values: it bounds memory and what can be lost.
+/// The number of measured values at which everything is written. It limits memory and possible
+/// loss.
 pub const VALUES_MAX: usize = 1_000;
 
-/// Holds the tally of a function between two writings. One without settings counts nothing: a tally
-/// that nobody reads would only grow.
+/// Holds the unwritten tally of a function. Without settings it counts nothing, because an unread
+/// tally would only grow.
 #[derive(Debug, Default)]
 pub struct Meter {
     settings: Option<MetricsSettings>,
     kept: Mutex<Kept>,
 }
 
-/// What is not written yet.
+/// The unwritten tally.
 #[derive(Debug, Default)]
 struct Kept {
     tally: Tally,
-    /// When the first invocation ended whose counts are in it.
+    /// The end of the first invocation whose counts it contains.
     since_ms: Option<u64>,
-    /// When the last one ended.
+    /// The end of the last such invocation.
     until_ms: Option<u64>,
 }
 
@@ -46,19 +47,19 @@ impl Kept {
 }
 
 impl Meter {
-    /// A meter that counts.
+    /// Creates a meter that counts.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         let kept = Mutex::new(Kept { tally: Tally::new(settings.splits), ..Kept::default() });
         Self { kept, settings: Some(settings) }
     }
 
-    /// Counts one.
+    /// Adds one to the count of a subscription.
     pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
         self.with(|tally| tally.count(metric, subscription, label));
     }
 
-    /// Counts one of the whole deployment.
+    /// Adds one to a count of the whole deployment.
     pub fn count_alone(&self, metric: Metric) {
         self.with(|tally| tally.count_alone(metric));
     }
@@ -68,19 +69,21 @@ impl Meter {
         self.with(|tally| tally.measure_alone(metric, value));
     }
 
-    /// Adds a measured value.
+    /// Adds a measured value of a subscription.
     pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.with(|tally| tally.measure(metric, subscription, value));
     }
 
-    /// The lines to write when an invocation begins: what earlier ones counted, if that is old.
+    /// Returns the lines to write when an invocation begins: the counts of earlier ones, if they
+    /// are old.
     #[must_use]
     pub fn due_at_begin(&self, now_ms: u64) -> Vec<String> {
         let kept = self.lock();
         if kept.is_old(now_ms) { self.take(kept, now_ms) } else { Vec::new() }
     }
 
-    /// The lines to write when an invocation ends: everything, if some of it is old, urgent, or much.
+    /// Returns the lines to write when an invocation ends: everything, if any part is old or
+    /// urgent, or there are many values.
     #[must_use]
     pub fn due_at_end(&self, now_ms: u64) -> Vec<String> {
         let mut kept = self.lock();
@@ -95,18 +98,18 @@ impl Meter {
         if is_due { self.take(kept, now_ms) } else { Vec::new() }
     }
 
-    /// The lines for everything that is not written yet.
+    /// Returns the lines of everything unwritten.
     #[must_use]
     pub fn rest(&self, now_ms: u64) -> Vec<String> {
         self.take(self.lock(), now_ms)
     }
 
-    /// The lines for what is kept, with the time at which it was counted.
+    /// Empties the tally and returns its lines, with the time of counting.
     fn take(&self, mut kept: MutexGuard<'_, Kept>, now_ms: u64) -> Vec<String> {
         let Some(settings) = &self.settings else { return Vec::new() };
         let empty = Kept { tally: Tally::new(settings.splits), ..Kept::default() };
         let taken = std::mem::replace(&mut *kept, empty);
-        // The lines are formatted without the lock.
+        // Format the lines without holding the lock.
         drop(kept);
         emf::lines(&taken.tally, &settings.namespace, taken.until_ms.unwrap_or(now_ms))
     }

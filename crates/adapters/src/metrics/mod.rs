@@ -1,14 +1,14 @@
-//! The metrics: counted while invocations run, added up over half a minute in the process, and written as
-//! CloudWatch metric lines, one per combination of dimension values.
+//! The metrics: counted during invocations, aggregated for half a minute in the process, and
+//! written as CloudWatch metric lines, one for each combination of dimension values.
 //!
-//! Separate from the log because it does not depend on the log level, and because a line per invocation
-//! would cost as much as the invocation. [`tally`] adds the values up and [`emf`] writes them
-//! in CloudWatch's embedded metric format; [`meter`] holds the tally of a function and says when it is
-//! written. All are pure.
+//! Separate from the log because metrics do not depend on the log level, and a line per invocation
+//! would cost as much as the invocation. [`tally`] aggregates, [`emf`] formats the embedded metric
+//! format, and [`meter`] holds the tally of a function and decides when it is written. All are
+//! pure.
 //!
-//! Promises: every value is written once. Combinations are only those that a deployment asks for and
-//! [`Metric::dimensions`] names, and none contains free text of a publisher, because each combination is
-//! billed. `docs/observability.md` describes what each metric counts; a test compares it with this file.
+//! Promises: every value is written once. Each combination of dimension values is billed, so only
+//! configured ones that [`Metric::dimensions`] lists are written, and none contains free text of a
+//! publisher. `docs/observability.md` describes each metric; a test compares it with this file.
 
 pub mod emf;
 pub mod meter;
@@ -23,10 +23,10 @@ pub use self::meter::Meter;
 /// The CloudWatch namespace of the metrics, unless a deployment sets another.
 pub const NAMESPACE: &str = "lastmile";
 
-/// What is counted or measured.
+/// A count or a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// Events that match a subscription; once per subscription.
+    /// Events that match a subscription, once per subscription.
     MatchedEventCount,
     /// Events that match no subscription.
     UnmatchedEventCount,
@@ -34,29 +34,30 @@ pub enum Metric {
     DeliverySuccessCount,
     /// Failed attempts.
     DeliveryAttemptFailCount,
-    /// Dead letters in storage, without the next ones.
+    /// Dead letters in storage, except those that [`Metric::SetAsideCount`] counts.
     DeadLetteredCount,
     /// Dead letters of paused subscriptions and disabled destinations in storage.
     SetAsideCount,
-    /// Deliveries without success and, as their subscription asks, without a dead letter.
+    /// Deliveries that failed and, as configured by their subscription, left no dead letter.
     DroppedEventCount,
     /// Dead letters that storage refused for too long.
     FailedDeadLetteredCount,
     /// Attempts after which a retry was scheduled.
     RetryScheduledCount,
-    /// Destinations that began to keep failing.
+    /// Destinations that began to fail persistently.
     DestinationFailingCount,
-    /// Destinations that became slow to answer.
+    /// Destinations that became slow to respond.
     DestinationSlowCount,
     /// Destinations that were disabled because they failed for too long.
     DestinationDisabledCount,
-    /// Attempts that were given up because their destination is slow.
+    /// Attempts that were abandoned because their destination is slow.
     AbandonedAttemptCount,
-    /// How long a destination took, per attempt that sent a packet.
+    /// The duration of each attempt that sent a packet.
     DestinationProcessingDurationInMs,
-    /// From publication to the end of a successful delivery.
+    /// The time from publication to the end of a successful delivery.
     EventAgeAtDeliveryInMs,
-    /// From publication to when a delivery without an attempt was put off, if that is a minute or more.
+    /// The time from publication until a delivery without an attempt was deferred, if that is at
+    /// least a minute.
     EventAgeBeforeAttemptInMs,
 }
 
@@ -81,13 +82,13 @@ impl Metric {
         Self::EventAgeBeforeAttemptInMs,
     ];
 
-    /// Its name in CloudWatch, which is that of the variant.
+    /// Returns the name in CloudWatch, which is that of the variant.
     #[must_use]
     pub fn name(self) -> String {
         format!("{self:?}")
     }
 
-    /// Its unit in CloudWatch.
+    /// Returns the unit in CloudWatch.
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
     #[must_use]
     pub const fn unit(self) -> &'static str {
@@ -111,8 +112,8 @@ impl Metric {
         }
     }
 
-    /// Whether it is written only while a destination is not healthy, or an event is late. The address of a destination
-    /// may be that of several topics, so there is only the sum.
+    /// Returns true for metrics that are only written while a destination is unhealthy or an event
+    /// is late. They are not split by topic, because several topics may share a destination.
     #[must_use]
     pub const fn is_exceptional(self) -> bool {
         matches!(
@@ -125,15 +126,15 @@ impl Metric {
         )
     }
 
-    /// Whether it can have the set `[topic, subscription]`: an event that matches no subscription
-    /// has none.
+    /// Returns true if the metric can have the dimensions `[topic, subscription]`. An event without
+    /// a matching subscription cannot.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
         !matches!(self, Self::UnmatchedEventCount) && !self.is_exceptional()
     }
 
-    /// Whether it is written when the invocation ends that counted it, and not with others: alarms wait for
-    /// it, and it is rare.
+    /// Returns true if the metric is written as soon as its invocation ends, because it is rare and
+    /// alarms depend on it.
     #[must_use]
     pub const fn is_urgent(self) -> bool {
         matches!(
@@ -147,8 +148,8 @@ impl Metric {
         )
     }
 
-    /// The dimension sets it can have: none, and where a deployment asks for them, the others.
-    /// `[topic, subscription]` is not named here.
+    /// Returns the possible dimension sets: none, and those that a deployment may configure.
+    /// Excludes `[topic, subscription]`.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {
         match self {
@@ -178,20 +179,20 @@ impl Metric {
 /// A set of dimensions that a metric is split by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// None: the sum over the whole deployment.
+    /// No dimensions: the sum over the whole deployment.
     None,
     /// By topic.
     Topic,
-    /// By what happened in the attempt.
+    /// By the outcome of the attempt.
     Outcome,
-    /// By why the delivery ended.
+    /// By the reason why the delivery ended.
     Reason,
     /// By topic and subscription.
     Subscription,
 }
 
 impl Dimensions {
-    /// The names of the dimensions.
+    /// Returns the names of the dimensions.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
@@ -207,39 +208,40 @@ impl Dimensions {
 /// A further dimension value of one count, besides its topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Label {
-    /// Nothing.
+    /// No further value.
     None,
-    /// What happened in the attempt.
+    /// The outcome of the attempt.
     Outcome(Outcome),
-    /// Why the delivery ended.
+    /// The reason why the delivery ended.
     Reason(Word<Reason>),
 }
 
-/// How a deployment configures its metrics.
+/// The metrics configuration of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsSettings {
     /// The CloudWatch namespace.
     pub namespace: String,
-    /// What they are split by.
+    /// The configured dimension sets.
     pub splits: Splits,
 }
 
-/// What metrics are split by besides their totals. Each combination of values is billed.
+/// The dimension sets that metrics are split by, in addition to their totals. Each combination of
+/// values is billed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Splits {
     /// By topic.
     pub topic: bool,
-    /// By what happened in an attempt, and by why a delivery ended.
+    /// By the outcome of an attempt, and by the reason why a delivery ended.
     pub outcome: bool,
     /// By topic and subscription.
     pub subscription: bool,
 }
 
 impl Splits {
-    /// Everything.
+    /// All dimension sets.
     pub const ALL: Self = Self { topic: true, outcome: true, subscription: true };
 
-    /// Whether metrics are written with this set.
+    /// Returns true if metrics are written with this set.
     #[must_use]
     pub const fn has(self, dimensions: Dimensions) -> bool {
         match dimensions {

@@ -1,6 +1,7 @@
-//! Adds up counts and measured values, per combination of dimension values. Pure.
+//! Aggregates counts and measured values for each combination of dimension values. Pure.
 //!
-//! Allocates for a new combination and for a measured value; any further count costs one lookup.
+//! Allocates only for a new combination and for a measured value; any further count costs one
+//! lookup.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +16,14 @@ use super::{Dimensions, Label, Metric, Splits};
 /// The counts and measured values of one combination of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Totals {
-    /// The count of each metric that counts.
+    /// The counts by metric.
     pub(super) counts: BTreeMap<Metric, u64>,
-    /// The values, of each metric that measures, in the order they came.
+    /// The measured values by metric, in order of arrival.
     pub(super) measured: BTreeMap<Metric, Vec<u64>>,
 }
 
 impl Totals {
-    /// How many values were measured, of the metric that has most.
+    /// The number of values of the metric that has most.
     pub(super) fn most_values(&self) -> usize {
         self.measured.values().map(Vec::len).max().unwrap_or(0)
     }
@@ -40,55 +41,55 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally.
+    /// Creates an empty tally with these dimension sets.
     #[must_use]
     pub fn new(splits: Splits) -> Self {
         Self { splits, ..Self::default() }
     }
 
-    /// Whether nothing was counted. Whatever is counted is in the sum of all.
+    /// Returns true if nothing was counted. Every count is part of the total.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all == Totals::default()
     }
 
-    /// Whether something was counted that does not wait for others.
+    /// Returns true if a count must be written without delay.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
         self.all.counts.keys().any(|metric| metric.is_urgent())
     }
 
-    /// How many values were measured, of the metric that has most.
+    /// The number of values of the metric that has most.
     #[must_use]
     pub fn measured_values(&self) -> usize {
         self.all.most_values()
     }
 
-    /// Counts one.
+    /// Adds one to the count of a subscription.
     pub fn count(&mut self, metric: Metric, subscription: &SubscriptionName, label: Label) {
         self.add(metric, subscription, label, |totals| {
             *totals.counts.entry(metric).or_default() += 1;
         });
     }
 
-    /// Counts one of the whole deployment, which belongs to no topic.
+    /// Adds one to a count of the whole deployment.
     pub fn count_alone(&mut self, metric: Metric) {
         *self.all.counts.entry(metric).or_default() += 1;
     }
 
-    /// Adds a measured value of the whole deployment, which belongs to no topic.
+    /// Adds a measured value of the whole deployment.
     pub fn measure_alone(&mut self, metric: Metric, value: u64) {
         self.all.measured.entry(metric).or_default().push(value);
     }
 
-    /// Adds a measured value.
+    /// Adds a measured value of a subscription.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.add(metric, subscription, Label::None, |totals| {
             totals.measured.entry(metric).or_default().push(value);
         });
     }
 
-    /// The totals of each combination, with the values of its dimensions.
+    /// Returns the totals of each combination, with the values of its dimensions.
     pub fn totals(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Totals)> {
         let all = (!self.is_empty()).then(|| (Dimensions::None, Vec::new(), &self.all));
         let topics = self
@@ -119,8 +120,8 @@ impl Tally {
     ) {
         // Declared here, because the references below have to outlive the block.
         let (no_topic, name);
-        // The topic of a placeholder is not a known one: it is free text of a publisher, and as a
-        // dimension value it could be made to cost any sum.
+        // The topic of a placeholder is free text of a publisher. As a dimension value it could
+        // cause unlimited cost.
         let is_placeholder =
             matches!(subscription.name.as_str(), MALFORMED | UNKNOWN_TOPIC | UNPROCESSED);
         let (topic, subscription) = if is_placeholder {
@@ -149,16 +150,16 @@ impl Tally {
     }
 }
 
-/// The entry of a key, which is cloned only the first time.
+/// The entry of a key, which is cloned only on first use.
 fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'a mut Totals {
-    // `BTreeMap::entry` takes an owned key, which would be a clone for every count.
+    // `BTreeMap::entry` requires an owned key, which would mean a clone for every count.
     if !totals.contains_key(key) {
         totals.insert(key.clone(), Totals::default());
     }
     totals.get_mut(key).expect("it was inserted if it was missing")
 }
 
-/// A topic as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024
+/// A topic encoded as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024
 /// characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
 fn value_of(topic: &TopicName) -> String {

@@ -1,13 +1,12 @@
 //! The AWS Parameters and Secrets Lambda Extension: a process beside the function that reads
 //! secrets for it.
 //!
-//! Separate because it is an interface of AWS's, and used instead of two more AWS clients: one GET
-//! on the loopback address, and the layer's process talks to Secrets Manager and Parameter Store.
-//! Everything is bounded: no proxy, no redirects, one deadline over all tries, and no more than
-//! 128 KiB of a response.
+//! Separate because it is an interface of AWS. It replaces two more AWS clients: the function sends
+//! one GET to the loopback address, and the extension calls Secrets Manager or Parameter Store.
 //! <https://docs.aws.amazon.com/systems-manager/latest/userguide/ps-integration-lambda-extensions.html>
 //!
-//! Promises that no error quotes a response, whatever its status. Does not cache anything.
+//! Promises: no proxy, no redirects, one deadline over all tries, at most 128 KiB of a response. No
+//! error quotes a response, whatever its status. Does not cache.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,22 +23,21 @@ use crate::settings::{EXTENSION_PORT_DEFAULT, PARAMETERS_SECRETS_EXTENSION_HTTP_
 
 /// The variable with the port of the extension.
 pub const PORT: &str = PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
-/// The variable with the token that proves to the extension that the caller runs beside it.
+/// The variable with the token that authenticates the caller to the extension.
 pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 
-/// The header with the token.
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
-/// The timeout of all tries together: they happen before an attempt, in the time of an invocation.
+/// The timeout of all tries together, because the invocation waits for them.
 const DEADLINE: Duration = Duration::from_secs(3);
 /// A secret has at most 64 KiB, which JSON may escape.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>
 const RESPONSE_MAX_BYTES: usize = 128 * 1_024;
-/// The body of its responses, with status 400, until the runtime is ready. Nothing else tells them
-/// from the response to an invalid request.
+/// The body of a response with status 400 before the runtime is ready. Only this text distinguishes
+/// it from the response to an invalid request.
 const NOT_READY: &[u8] = b"not ready to serve traffic";
-/// The wait before the next try then.
+/// The wait before the next try in this case.
 const NOT_READY_WAIT_MS: u64 = 100;
-/// The most tries while it is not ready; the deadline is reached at about the same time.
+/// The most tries while the extension is not ready; the deadline passes at about the same time.
 const NOT_READY_TRIES: u32 = 25;
 
 /// A secret that the extension can read.
@@ -60,7 +58,7 @@ impl fmt::Display for SecretId {
     }
 }
 
-/// Why there is no value. No variant holds anything of a response.
+/// The reason why there is no value. No variant contains any part of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum ExtensionError {
     #[error("{PORT} is not a port")]
@@ -92,13 +90,13 @@ pub(super) enum ExtensionError {
 /// The extension beside this function.
 pub(super) struct Extension {
     client: Client,
-    /// `None` when the variable is not a port.
+    /// `None` if the variable is not a port.
     port: Option<u16>,
     token: Option<HeaderValue>,
 }
 
 impl Extension {
-    /// The extension as the environment describes it.
+    /// Reads the port and the token from the environment.
     pub(super) fn new(
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, reqwest::Error> {
@@ -107,22 +105,22 @@ impl Extension {
             .retry(reqwest::retry::never())
             .no_proxy()
             .referer(false)
-            // Plain HTTP only: no certificate is trusted, and none is read from the disk at a cold
+            // Plain HTTP only: trust no certificates, so that none is read from the disk at a cold
             // start.
             .tls_certs_only([])
-            // Called every few minutes, and the function is frozen in between: a connection that is
-            // kept open would be broken by then.
+            // Calls are minutes apart, and the function is frozen in between. A pooled connection
+            // would be broken by then.
             .pool_max_idle_per_host(0)
             .build()?;
         let set = |name: &str| environment(name).filter(|text| !text.is_empty());
         let port = set(PORT).unwrap_or_else(|| EXTENSION_PORT_DEFAULT.to_owned()).parse().ok();
         let mut token = set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok());
-        // Its `Debug` output then does not show the value.
+        // Keeps the value out of `Debug` output.
         token.iter_mut().for_each(|token| token.set_sensitive(true));
         Ok(Self { client, port, token })
     }
 
-    /// The value of a secret.
+    /// Fetches the value of a secret.
     pub(super) async fn fetch(
         &self,
         id: &SecretId,
@@ -134,12 +132,13 @@ impl Extension {
                 if let Some(value) = self.fetch_once(id, port).await? {
                     return Ok(value);
                 }
-                // The extension starts beside the function: the first call may come too early.
+                // The extension starts at the same time as the function, so the first call may come
+                // too early.
                 clock.sleep(NOT_READY_WAIT_MS).await;
             }
             Err(ExtensionError::NotReady)
         };
-        // Around the loop: a single try has no limit of its own.
+        // The timeout covers the loop, because a single try has no limit of its own.
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
@@ -166,7 +165,7 @@ impl Extension {
     }
 }
 
-/// The URL of a secret. Slashes and colons of names are encoded, as the extension requires.
+/// The URL of a secret. Slashes and colons in names are encoded, as the extension requires.
 fn url(id: &SecretId, port: u16) -> Result<Url, ExtensionError> {
     let (path, pairs) = match id {
         SecretId::Secret(id) => ("secretsmanager/get", vec![("secretId", id.as_str())]),
@@ -179,7 +178,7 @@ fn url(id: &SecretId, port: u16) -> Result<Url, ExtensionError> {
         .map_err(|_| ExtensionError::NoPort)
 }
 
-/// The whole body, if it is not too long.
+/// Reads the whole body, up to the limit.
 async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| ExtensionError::Broken)? {
@@ -191,9 +190,9 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError
     Ok(body)
 }
 
-/// The value in a response, which is that of `GetSecretValue` or of `GetParameter`.
+/// Extracts the value from a response, which has the format of `GetSecretValue` or `GetParameter`.
 fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
-    // The error is dropped: it might quote the response.
+    // Drop the error, because it might quote the response.
     let response: Value = serde_json::from_slice(body).map_err(|_| ExtensionError::Unreadable)?;
     let value = match id {
         SecretId::Secret(_) => &response["SecretString"],

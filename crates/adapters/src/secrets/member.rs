@@ -1,8 +1,9 @@
-//! A member of a secret that is a JSON object: `secretsmanager:ID#MEMBER`.
+//! Reads a member of a secret that is a JSON object: `secretsmanager:ID#MEMBER`.
 //!
-//! Separate because it parses what people wrote. Promises the member's own characters, numbers as
-//! written; no error quotes anything of the secret. Does not follow paths: a member of a member
-//! cannot be named.
+//! Separate because it parses text that people wrote.
+//!
+//! Promises: returns the member's own characters, with numbers as written. No error quotes any part
+//! of the secret. Does not support paths: a member of a member cannot be named.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ const NO_OBJECT: &str = "it is not a JSON object, so it has no members";
 const MISSING: &str = "the JSON object has no such member";
 const NO_TEXT: &str = "that member is not a string, a number, true or false";
 
-/// The member's value as text, or why there is none.
+/// Returns the member's value as text, or the reason why there is none.
 pub(super) fn member(object: &str, name: &str) -> Result<String, &'static str> {
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_str(object).map_err(|_| NO_OBJECT)?;

@@ -1,16 +1,16 @@
-//! Secrets, from this function's environment, Secrets Manager or Parameter Store.
+//! Looks up secrets in this function's environment, Secrets Manager or Parameter Store.
 //!
-//! Separate because a value may leave the process only inside a request: nothing here prints one,
-//! no error quotes one, and a response that is not a secret is discarded.
+//! Separate because a value may leave the process only inside a request. No code here prints a
+//! value, no error quotes one, and a response that is not a secret is discarded.
 //!
 //! Promises: a value is cached for five minutes. Concurrent lookups of one secret share one
-//! request, and so do two members of one JSON secret. When a value cannot be refreshed, the last one
-//! is used and a warning is logged: if it is no longer valid, the endpoint will say so, and not
-//! delivering helps no delivery. A failure without a last value is cached for a few seconds, so a
+//! request, as do lookups of two members of one JSON secret. If a refresh fails, the last value is
+//! used and a warning is logged: a deferred delivery would gain nothing, and the endpoint refuses a
+//! value that is no longer valid. A failure without a last value is cached for a few seconds, so a
 //! batch of a thousand records makes one request.
 //!
-//! Does not talk to AWS itself: see [`extension`]. Does not decide what a missing secret means for
-//! a delivery.
+//! Does not call AWS itself: see [`extension`]. Does not decide how a missing secret affects a
+//! delivery.
 
 mod extension;
 mod member;
@@ -30,18 +30,20 @@ use url::Url;
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// A value is refreshed after this time: a rotated secret is in use everywhere within five minutes, and Secrets Manager charges per ten
-/// thousand calls.
+/// The time after which a value is refreshed. A rotated secret is in use everywhere within five
+/// minutes. A shorter time would cost more, because Secrets Manager charges for every ten thousand
+/// calls.
 const FRESH_MS: u64 = 5 * 60 * 1_000;
 
-/// A variable, for requests to this address; `None` for what the stores themselves need.
+/// Returns a variable for requests to this address. The address is `None` for variables that the
+/// stores need themselves.
 type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
 
-/// The stores of one function's secrets.
+/// The secret stores of one function.
 pub struct SecretStores<C = Machine> {
     environment: Lookup,
     extension: Extension,
-    /// The values of the extension.
+    /// Values from the extension.
     stored: Refreshing<SecretId, Secret, ExtensionError>,
     clock: C,
 }
@@ -53,9 +55,9 @@ impl<C> fmt::Debug for SecretStores<C> {
 }
 
 impl<C: Clock + Send + Sync> SecretStores<C> {
-    /// The stores of this function, whose environment is read through a lookup such as `|name, _|
-    /// std::env::var(name).ok()`, which is told the address that a variable is sent to, and nothing for
-    /// what the stores themselves need; cached values expire by the clock.
+    /// Creates the stores of this function. `environment` is a lookup such as `|name, _|
+    /// std::env::var(name).ok()`. It receives the address to which a variable is sent, or `None`
+    /// for variables that the stores need themselves. Cached values expire by the clock.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
@@ -80,14 +82,14 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
                 Secret::new(member(whole.expose(), name)?)
             }
         };
-        // An empty key signs nothing and an empty token grants nothing: it was probably not
-        // filled in.
+        // An empty key signs nothing and an empty token grants nothing, so an empty value is
+        // probably a mistake.
         if secret.expose().trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(secret) }
     }
 
-    /// A variable of the environment; not cached, because it does not change while we run.
+    /// Reads a variable of the environment. Not cached, because the environment does not change.
     fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
-        // Also a name that was not read from a file.
+        // Check here too, because a name may not come from a file.
         if is_reserved_variable(name) {
             return Err(format!("it is the function's own and is not sent: {VARIABLE_RULE}"));
         }
@@ -122,7 +124,7 @@ impl<C: Clock + Send + Sync> Secrets for SecretStores<C> {
 impl<C: Clock + Send + Sync> PublisherKeys for SecretStores<C> {
     async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
         let keys = names.iter().map(|name| async move {
-            // They are compared here and sent nowhere.
+            // These keys are only compared, and never sent.
             let key = self.secret(name, None).await;
             key.map_err(|problem| SecretError { name: name.clone(), problem })
         });

@@ -1,4 +1,8 @@
-//! Objects of an S3 bucket.
+//! Objects of an S3 bucket, for [`super::Storage`].
+//!
+//! Separate because it maps the protocol of S3 to the promises of storage: conditional headers,
+//! error codes, metadata in headers. Errors are classified by S3's error code, because a proxy may
+//! respond with any status.
 
 use std::fmt;
 
@@ -17,16 +21,16 @@ use super::{
     StorageError, StoredVersion, Version,
 };
 
-/// How often a conditional write that raced another one is repeated at once.
+/// The most retries of a conditional write that raced another one.
 const RACES_MAX: u32 = 3;
 /// S3's error code of a missing object.
 const NO_SUCH_KEY: &str = "NoSuchKey";
 /// S3's error code of a missing bucket.
 const NO_SUCH_BUCKET: &str = "NoSuchBucket";
-/// How many versions of an object are listed.
+/// The most versions of an object that are listed.
 const VERSIONS_MAX: i32 = 100;
-/// The ASCII characters of metadata that are percent-encoded. Metadata travels in headers, so all others than ASCII are
-/// encoded too.
+/// The ASCII characters that are percent-encoded in metadata. Metadata is sent in headers, so other
+/// characters than ASCII are always encoded.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// An S3 bucket.
@@ -50,11 +54,11 @@ impl Bucket {
     ) -> Result<Fetched, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
         let response = match get.set_if_none_match(known_etag.map(str::to_owned)).send().await {
-            // The client reports 304 as an error.
+            // The client returns status 304 as an error.
             Err(error) if status(&error) == Some(304) => return Ok(Fetched::Unchanged),
             response => response,
         };
-        // Before the content, which consumes the response.
+        // Read these first, because reading the content consumes the response.
         let found = response.as_ref().ok();
         check_size(found, max_bytes)?;
         let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
@@ -70,8 +74,8 @@ impl Bucket {
         put.map(drop).map_err(|error| failure(&error))
     }
 
-    /// `If-None-Match: *` lets the first write of a key win. Of two that race, S3 may answer one
-    /// with 409: it has to be repeated to learn who won.
+    /// With `If-None-Match: *` the first write of a key wins. S3 may respond 409 to one of two
+    /// racing writes; repeating it shows which one won.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>
     pub(super) async fn put_if_absent(
         &self,
@@ -98,8 +102,8 @@ impl Bucket {
         }
     }
 
-    /// `If-Match` answers 404 where there is no object any more; a bucket that is missing answers
-    /// 404 too, with another code. After a 409 only a read tells who won.
+    /// With `If-Match`, S3 responds 404 if the object is gone; a missing bucket has another error
+    /// code. After a 409, only a read shows which write won.
     pub(super) async fn replace(
         &self,
         key: &str,
@@ -114,7 +118,7 @@ impl Bucket {
             put.metadata(name, utf8_percent_encode(value, ENCODED).to_string())
         });
         let put = match known_etag {
-            // An empty header might be no condition.
+            // S3 might ignore an empty header, and write unconditionally.
             Some("") => return Err(without_etag()),
             Some(etag) => put.if_match(etag),
             None => put.if_none_match("*"),
@@ -134,20 +138,20 @@ impl Bucket {
         let list = self.client.list_object_versions().bucket(&self.name).prefix(valid(key)?);
         let list = list.max_keys(VERSIONS_MAX).send().await.map_err(|error| failure(&error))?;
         let version = |version: &ObjectVersion| Version {
-            // S3's id of what was written while the bucket kept no versions.
+            // `null` is S3's id of objects that were written without versioning.
             id: version.version_id().unwrap_or("null").to_owned(),
             modified_ms: millis(version.last_modified()),
             description: version.last_modified().map(ToString::to_string).unwrap_or_default(),
-            // After a deletion the newest is a delete marker, which is not a version: then none of
-            // these is current.
+            // After a deletion the newest version is a delete marker, which this list does not
+            // contain. Then none of these is current.
             is_current: version.is_latest() == Some(true),
         };
-        // S3 lists the versions of a key from the newest to the oldest, and before those of longer
-        // keys that begin the same.
+        // S3 lists the versions of a key from the newest to the oldest, before those of longer keys
+        // with the same prefix.
         let of_key = list.versions().iter().filter(|version| version.key() == Some(key));
         let versions: Vec<Version> = of_key.map(version).collect();
         if versions.is_empty() && list.is_truncated() == Some(true) {
-            // It was deleted so often that the list has nothing but delete markers.
+            // The page contains only delete markers.
             return Err(StorageError::Unavailable(format!("{key} has too many delete markers")));
         }
         Ok(versions)
@@ -182,11 +186,11 @@ impl Bucket {
         })
     }
 
-    /// One request removes at most as many objects as a page lists.
+    /// A request removes at most as many objects as a page lists.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         for keys in keys.chunks(PAGE_MAX) {
-            // Quiet: only failures are listed in the answer.
+            // In quiet mode the response lists failures only.
             let mut delete = Delete::builder().quiet(true);
             for key in keys {
                 let object = ObjectIdentifier::builder().key(valid(key)?).build();
@@ -195,7 +199,7 @@ impl Bucket {
             let delete = delete.build().expect("the objects are set");
             let deleted = self.client.delete_objects().bucket(&self.name).delete(delete);
             let deleted = deleted.send().await.map_err(|error| failure(&error))?;
-            // The answer is 200 even if single keys could not be removed.
+            // The response is 200 even if single keys were not removed.
             if let [first, ..] = deleted.errors() {
                 return Err(StorageError::Unavailable(format!(
                     "{} objects were not removed, the first is {}: {}",
@@ -215,12 +219,13 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// Without one, S3 assumes `binary/octet-stream`; NDJSON, of ledgers, has no registered type.
+/// The content type of an object. Without one S3 assumes `binary/octet-stream`; NDJSON (for
+/// ledgers) has no registered type.
 fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
 
-/// Checks the size of an object before its content is read.
+/// Checks the size of an object before reading its content.
 fn check_size(found: Option<&GetObjectOutput>, max_bytes: u64) -> Result<(), StorageError> {
     let bytes = found.and_then(GetObjectOutput::content_length).unwrap_or_default();
     match u64::try_from(bytes) {
@@ -229,14 +234,13 @@ fn check_size(found: Option<&GetObjectOutput>, max_bytes: u64) -> Result<(), Sto
     }
 }
 
-/// The metadata of an object.
 fn metadata(object: &GetObjectOutput) -> Metadata {
     let decoded = |value: &str| percent_decode_str(value).decode_utf8_lossy().into_owned();
     let all = object.metadata().into_iter().flatten();
     all.map(|(name, value)| (name.to_ascii_lowercase(), decoded(value))).collect()
 }
 
-/// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
+/// Any key that is not empty is valid: keys of a bucket are flat, so `..` has no meaning.
 fn valid(key: &str) -> Result<&str, StorageError> {
     if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
 }
@@ -254,7 +258,7 @@ fn millis(at: Option<&DateTime>) -> u64 {
     at.and_then(|at| at.to_millis().ok()?.try_into().ok()).unwrap_or(0)
 }
 
-/// The content in a response; `None` when there is no such object or version.
+/// The content in a response; `None` if the object or version does not exist.
 async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
     response: Result<GetObjectOutput, SdkError<E>>,
 ) -> Result<Option<Vec<u8>>, StorageError> {
@@ -263,14 +267,14 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(error) => Err(StorageError::Unavailable(interrupted(&error))),
         },
-        // By its code, not by its status: a missing bucket, and whatever else answers 404 in place of
-        // S3, must not be taken for a missing object.
+        // Compare the code, not the status: a missing bucket, or a 404 from a server other than S3,
+        // must not count as a missing object.
         Err(error) if matches!(error.code(), Some(NO_SUCH_KEY | "NoSuchVersion")) => Ok(None),
         Err(error) => Err(failure(&error)),
     }
 }
 
-/// The failure, with what S3 says about it; where S3 did not answer, with what happened on the way.
+/// Classifies an error by its S3 code; describes the cause if S3 did not respond.
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: &SdkError<E>,
 ) -> StorageError {

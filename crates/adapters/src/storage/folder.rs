@@ -1,7 +1,7 @@
-//! Files below a folder: the key is the path.
+//! Files below a folder; the key is the path.
 //!
-//! Blocking work runs on threads of its own. A file is written beside its place and then moved
-//! into it, so a reader sees it whole or not at all.
+//! Blocking work runs on separate threads. A file is written under a temporary name and then moved
+//! into place, so a reader sees it whole or not at all.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -18,23 +18,24 @@ use super::{
     Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, StoredVersion, Version, listing,
 };
 
-/// What the names of files begin with that are being written: the id of the process and a number
-/// follow. No segment of a key is such a name.
+/// The prefix of temporary names, followed by the process id and a number. Segments of keys never
+/// begin with it.
 const TEMPORARY: &str = ".lastmile-";
-/// How often a write is begun while concurrent deletes remove its folder, or others have its temporary names.
+/// The most tries of a write while concurrent deletes remove its folder, or other processes use its
+/// temporary names.
 const TRIES_MAX: u32 = 1_000;
 /// The id of the only version of a file.
 const CURRENT: &str = "current";
 
-/// How many files this process has begun to write: no two of them have the same temporary name.
+/// The number of writes by this process, which makes temporary names unique.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// A folder of files.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    /// It need not exist before the first write.
+    /// The path of the folder, which may be missing before the first write.
     pub(super) root: Arc<Path>,
-    /// Whether a name is part of a key here, beside what every folder refuses.
+    /// Decides whether a name may be part of a key, in addition to the general rules.
     pub(super) is_name: fn(&str) -> bool,
 }
 
@@ -122,7 +123,7 @@ impl Folder {
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
-        // A prefix need not end in a slash; the part before its last one is a folder.
+        // A prefix need not end in a slash. The part up to its last slash is a folder.
         let base = request.prefix.rfind('/').and_then(|slash| request.prefix.get(..=slash));
         let base = base.unwrap_or_default();
         let folder = match base.strip_suffix('/') {
@@ -134,13 +135,13 @@ impl Folder {
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
-        // All keys are checked before anything is removed.
+        // Check all keys before removing the first file.
         let paths = keys.iter().map(|key| self.path(key)).collect::<Result<Vec<_>, _>>()?;
         let root = Arc::clone(&self.root);
         blocking(move || paths.iter().try_for_each(|path| remove(&root, path))).await
     }
 
-    /// The file of a key. It always lies inside the folder.
+    /// The file of a key, which is always inside the folder.
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
@@ -152,9 +153,9 @@ impl Folder {
         Ok(path)
     }
 
-    /// Whether a name can be the part of a key between two slashes.
+    /// Returns true if a name can be the part of a key between two slashes.
     fn is_segment(&self, name: &str) -> bool {
-        // On Windows a backslash would lead into a folder as well.
+        // On Windows a backslash separates folders as well.
         let is_path = matches!(name, "" | "." | "..") || name.contains(MAIN_SEPARATOR);
         !is_path && !name.contains('\0') && !is_temporary(name) && (self.is_name)(name)
     }
@@ -166,7 +167,8 @@ impl fmt::Display for Folder {
     }
 }
 
-/// Runs blocking work on a thread of its own: the function's one thread must not wait for a disk.
+/// Runs blocking work on another thread, because the function's only thread must not wait for a
+/// disk.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, StorageError> {
@@ -183,7 +185,7 @@ fn failure(error: &io::Error) -> StorageError {
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 
-/// `None` for nothing, and for a folder where a file would have to be or the other way round.
+/// Turns a missing file into `None`, including a folder in place of a file or the reverse.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -197,13 +199,13 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | IsADirectory)
 }
 
-/// What is there, or how many bytes it has if they are too many.
+/// Reads a file, or returns its size if it exceeds the limit.
 fn read(
     path: &Path,
     known_etag: Option<String>,
     max_bytes: u64,
 ) -> io::Result<Result<Fetched, u64>> {
-    // Of the file that is read: another may be moved into its place meanwhile.
+    // Read the metadata from the open file, because another may be moved into its place meanwhile.
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     let etag = etag(&metadata);
@@ -218,12 +220,13 @@ fn read(
     Ok(Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) }))
 }
 
-/// The length too: two quick writes may have one modification time, where nothing dates them.
+/// Includes the length, because two quick writes without a lock may have the same modification
+/// time.
 pub(super) fn etag(metadata: &Metadata) -> String {
     format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
 
-/// 0 where the file system does not tell.
+/// The modification time; 0 if the file system has none.
 pub(super) fn modified_ms(metadata: &Metadata) -> u64 {
     let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
     let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -237,12 +240,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Replaces a file if it still has this ETag. From the comparison on, nobody else can write or
-/// remove it.
+/// Replaces a file if it still has this ETag. A lock prevents writes and deletes after the
+/// comparison.
 fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Result<Replaced> {
     let is_known =
         || Ok::<_, io::Error>(listing::file(path)?.as_ref().map(etag).as_deref() == known_etag);
-    // Before the lock as well: where nothing will be written, no folder is made for it.
+    // Check before locking too, so that no folder is created if nothing will be written.
     if !is_known()? {
         return Ok(Replaced::Changed);
     }
@@ -263,11 +266,11 @@ fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Res
     })
 }
 
-/// Unlike a rename, a hard link fails where there is a file: the first one wins.
+/// Creates a hard link. Unlike a rename, it fails if the file exists, so the first writer wins.
 fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     match std::fs::hard_link(temporary, path) {
         Ok(()) => Ok(PutOutcome::Written),
-        // A folder in its place is a failure, not an object that is there.
+        // A folder in its place is an error, not an existing object.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => {
             Ok(PutOutcome::AlreadyExists)
         }
@@ -275,15 +278,16 @@ fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     }
 }
 
-/// Dates a file that is about to be put in place, and keeps replacements out until it is there. A
-/// folder without a lock has no files that are replaced conditionally.
+/// Sets the modification time of a file before it is moved into place, and prevents replacements
+/// until then. A folder without a lock has no files that are replaced conditionally.
 fn dated(temporary: &Path, path: &Path) -> io::Result<Option<Lock>> {
     let lock = Lock::hold_if_made(folder_of(path))?;
     lock.as_ref().map(|lock| lock.date(temporary, path)).transpose()?;
     Ok(lock)
 }
 
-/// Writes a temporary file beside the path, on the same file system, and lets it be put in place.
+/// Writes a temporary file beside the path, on the same file system, and passes it to
+/// `put_in_place`.
 fn write<T>(
     path: &Path,
     bytes: &[u8],
@@ -291,27 +295,28 @@ fn write<T>(
 ) -> io::Result<T> {
     let temporary = in_folder(path, temporary)?;
     let written = std::fs::write(&temporary, bytes).and_then(|()| put_in_place(&temporary));
-    // A rename has moved it away; a link, or a failure, has left it.
+    // A rename has moved the temporary file; a link or a failure leaves it.
     let _ = std::fs::remove_file(&temporary);
     written
 }
 
-/// A new empty file of a temporary name. Never one that is there: a killed process of the same id may have left it as a
-/// second link to an object, and in a container that shares the folder such a process may be writing it.
+/// Creates a new empty file with a temporary name, and never opens an existing one. A killed
+/// process with the same id may have left such a file as a second link to an object. In a container
+/// that shares the folder, a process with the same id may be writing it.
 fn temporary(folder: &Path) -> io::Result<PathBuf> {
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
     File::create_new(&path).map(|_| path)
 }
 
-/// Makes a file in the folder of a path, which need not exist.
+/// Creates a file in the folder of a path, and the folder if it is missing.
 fn in_folder<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let folder = folder_of(path);
     let begin = || std::fs::create_dir_all(folder).and_then(|()| make(folder));
     let mut begun = begin();
     for _ in 1..TRIES_MAX {
-        // A delete removes empty folders, perhaps this one before there is a file in it, or while it is
-        // made: then it is there and is no folder. Or there is a file of that name.
+        // Concurrent deletes remove empty folders, so this folder may disappear before the file
+        // exists. Or a file has the name of the folder.
         let raced = [ErrorKind::NotFound, ErrorKind::AlreadyExists];
         if !matches!(&begun, Err(error) if raced.contains(&error.kind())) {
             break;
@@ -331,18 +336,18 @@ fn is_temporary(name: &str) -> bool {
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
-/// Removes a file, and the folders that it leaves empty.
+/// Removes a file, and the folders that become empty.
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
     let held = Lock::hold_if_made(folder_of(path))?;
     let removed = std::fs::remove_file(path);
     drop(held);
     match removed {
-        // Unlinking a folder is EISDIR on Linux and EPERM elsewhere.
+        // Unlinking a folder fails with EISDIR on Linux, and with EPERM elsewhere.
         Err(error) if !is_missing(&error) && !path.is_dir() => return Err(error),
         Ok(()) | Err(_) => {}
     }
     for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
-        // A folder that is not empty is refused, and so are all above it.
+        // A folder that is not empty cannot be removed, and neither can its parents.
         if std::fs::remove_dir(folder).is_err() {
             break;
         }

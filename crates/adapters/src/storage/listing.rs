@@ -1,8 +1,10 @@
 //! Lists the files below a folder as keys, in S3's order, one page at a time.
 //!
-//! Separate because order and paging are subtle. Promises keys sorted by their bytes, each key and
-//! folder once over all pages, and that only folders under the prefix are read. An empty folder is
-//! not listed: it holds no key. Neither is a symbolic link to a folder, which may lead anywhere.
+//! Separate because order and paging are subtle.
+//!
+//! Promises: keys are sorted by their bytes. Each key and folder occurs once over all pages. Only
+//! folders under the prefix are read. An empty folder is not listed, because it contains no key.
+//! Neither is a symbolic link to a folder, whose target may be anywhere.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -11,18 +13,18 @@ use std::path::Path;
 use super::folder::{etag, modified_ms, unless_missing};
 use super::{Entry, ListRequest, PAGE_MAX, Page};
 
-/// The page that a request asks for. All keys in this folder begin with `base`, and their parts
-/// between slashes are names that `is_segment` accepts.
+/// Returns the requested page. All keys in this folder begin with `base`; their segments are names
+/// that `is_segment` accepts.
 ///
 /// # Errors
-/// When a folder cannot be read. A file or folder that is deleted meanwhile is left out.
+/// When a folder cannot be read. A file or folder that is deleted meanwhile is omitted.
 pub(super) fn page(
     folder: &Path,
     base: &str,
     request: &ListRequest,
     is_segment: impl Fn(&str) -> bool,
 ) -> io::Result<Page> {
-    // As S3 does: a token takes the place of where the listing began.
+    // As in S3, a page token replaces `start_after`.
     let after = request.page_token.as_deref().or(request.start_after.as_deref());
     let mut walk = Walk {
         prefix: &request.prefix,
@@ -48,10 +50,10 @@ struct Walk<'a, S> {
 }
 
 impl<S: Fn(&str) -> bool> Walk<'_, S> {
-    /// Adds what a folder holds, whose keys begin with `base`, until the page is full.
+    /// Adds the content of a folder, whose keys begin with `base`, until the page is full.
     fn folder(&mut self, folder: &Path, base: &str) -> io::Result<()> {
         let mut names = self.names(folder)?.collect::<io::Result<Vec<_>>>()?;
-        // Folders have their slash by now: `a-b` and `a.b` come before `a/`, as keys do.
+        // Names of folders already end in a slash, so `a-b` and `a.b` sort before `a/`, as keys do.
         names.sort_unstable();
         for name in names {
             let (path, key) = (folder.join(&name), format!("{base}{name}"));
@@ -94,7 +96,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         Ok(())
     }
 
-    /// Whether a folder holds a key that is not passed yet. Any key will do, so nothing is sorted.
+    /// Returns true if a folder contains a key after the beginning of the page. Any key is
+    /// sufficient, so nothing is sorted.
     fn holds_more(&self, folder: &Path, base: &str) -> io::Result<bool> {
         for name in self.names(folder)? {
             let name = name?;
@@ -111,13 +114,13 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         Ok(false)
     }
 
-    /// Whether the page begins behind all of a folder.
+    /// Returns true if the page begins after the whole folder.
     fn is_passed(&self, folder: &str) -> bool {
         folder <= self.after && !self.after.starts_with(folder)
     }
 
-    /// Whether the page has room for one more. Asked when there is one more: a page that just fits
-    /// has no next one.
+    /// Returns true if the page has room for one more entry. Called when an entry follows, so a
+    /// page that just fits has no next page.
     fn has_room(&mut self) -> bool {
         let Page { entries, folders, next } = &mut self.page;
         let has_room = entries.len() + folders.len() < self.max_keys;
@@ -129,7 +132,7 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
 
     /// The names in a folder that can be part of a key; folders end in `/`.
     fn names(&self, folder: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> {
-        // A folder that does not exist holds no keys: no error, as in a bucket.
+        // As in a bucket, a missing folder contains no keys, and is not an error.
         let entries = unless_missing(fs::read_dir(folder))?.into_iter().flatten();
         Ok(entries.filter_map(|entry| self.name(entry).transpose()))
     }
@@ -139,13 +142,13 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         // A name that is not UTF-8 cannot be in a key.
         let name = entry.file_name().into_string().ok();
         let Some(name) = name.filter(|name| (self.is_segment)(name)) else { return Ok(None) };
-        // That of a link, not of what it leads to.
+        // The type of a link itself, not of its target.
         let is_folder = entry.file_type()?.is_dir();
         Ok(Some(if is_folder { name + "/" } else { name }))
     }
 }
 
-/// The file of a key; `None` where it is missing, or a link to a folder, a pipe or a device.
+/// The metadata of a file; `None` if it is missing, or is a link to a folder, a pipe or a device.
 pub(super) fn file(path: &Path) -> io::Result<Option<Metadata>> {
     Ok(unless_missing(fs::metadata(path))?.filter(Metadata::is_file))
 }

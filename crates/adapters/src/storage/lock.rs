@@ -1,12 +1,12 @@
-//! The lock of the files in one folder, also between processes.
+//! Locks the files of one folder, also between processes.
 //!
-//! Separate because replacing a file only if it has not changed takes two steps, and no process may
-//! write or remove it in between. The lock is a file beside the others. It is made when a file is
-//! first replaced in this way, and never removed: two could otherwise hold two locks of one name.
-//! Left behind it does no harm: it is no key and is not listed, but its folder stays as well.
+//! Separate because a conditional replacement takes two steps, and no process may write or remove
+//! the file in between. The lock is a file beside the others. The first conditional replacement
+//! creates it, and it is never removed: otherwise two processes could hold two locks of the same
+//! name. It is not a key and is not listed, but keeps its folder from being removed.
 //!
-//! Promises: one holds it at a time, a process that ends lets go of it, and files that it dates
-//! have no modification time twice, whatever the clock does.
+//! Promises: at most one holder at a time. A process that ends releases its lock. Files that the
+//! lock dates never have the same modification time, whatever the clock does.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -15,24 +15,23 @@ use std::time::Duration;
 
 use super::folder::unless_missing;
 
-/// A name of files that are being written, and so of no key; of none of them, for no process has
-/// the id 0.
+/// A temporary name, and therefore not a key. No process uses it, because no process has the id 0.
 const NAME: &str = ".lastmile-0-0";
-/// How much later than the file before it a file is dated, by powers of ten of a nanosecond: file
-/// systems count in units of up to two seconds.
+/// The largest exponent of the step between two modification times, in powers of ten of a
+/// nanosecond. File systems have resolutions of up to two seconds.
 const LATER_MAX: u32 = 10;
 
-/// A lock that is held until this is dropped. Its modification time is the latest that it gave.
+/// The lock, held until it is dropped. Its modification time is the latest that it assigned.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Waits for the lock of a folder that exists, and makes it if there is none.
+    /// Waits for the lock of an existing folder, and creates the lock file if it is missing.
     pub(super) fn hold(folder: &Path) -> io::Result<Self> {
         Self::wait(OpenOptions::new().create(true), folder)
     }
 
-    /// Waits for the lock of a folder; `None` where nobody made one.
+    /// Waits for the lock of a folder; `None` if there is no lock file.
     pub(super) fn hold_if_made(folder: &Path) -> io::Result<Option<Self>> {
         unless_missing(Self::wait(&mut OpenOptions::new(), folder))
     }
@@ -44,7 +43,7 @@ impl Lock {
     }
 
     /// Gives a new file a modification time after that of the file that it will replace, and after
-    /// all that were dated in this folder. The clock alone would not: it may stand still for
+    /// all times assigned in this folder. The clock alone is not sufficient: it may stand still for
     /// milliseconds, or be set back.
     pub(super) fn date(&self, new: &Path, replaced: &Path) -> io::Result<Metadata> {
         let mut last = self.0.metadata()?.modified()?;

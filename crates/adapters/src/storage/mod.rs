@@ -1,20 +1,20 @@
 //! Objects in an S3 bucket or files in a folder, behind one type.
 //!
 //! Separate because consents, subscription files and dead letters are all read and written this
-//! way, on AWS and on a developer's machine. Keys are whole keys: a container's prefix is part of
-//! them.
+//! way, on AWS and on a developer's machine. Keys are complete: they include a container's prefix.
 //!
-//! Promises, checked for both kinds by one contract test:
+//! Promises, which one contract test checks for both kinds:
 //!
-//! - An object is read whole or not at all, also while it is being replaced.
-//! - [`Storage::put_if_absent`]: the first write of a key wins, and the result says which it was.
-//! - [`Storage::replace`]: of several that replace one state of an object, at most one succeeds.
+//! - An object is read whole or not at all, even while it is being replaced.
+//! - [`Storage::put_if_absent`]: the first write of a key wins, and the result shows which it was.
+//! - [`Storage::replace`]: of several writers that replace one state of an object, at most one
+//!   succeeds.
 //! - A listing is in the order of the keys' bytes, at most [`PAGE_MAX`] entries per page.
 //! - A missing object is not an error, and no error means "missing".
 //! - No key leads out of the bucket or folder.
 //!
-//! Of two unconditional writes of one key, the later wins. A folder cannot hold both `a` and `a/b`,
-//! and takes no key with an empty segment; a bucket can.
+//! If two unconditional writes use one key, the later wins. Unlike a bucket, a folder cannot
+//! contain both `a` and `a/b`, and accepts no key with an empty segment.
 
 mod bucket;
 mod folder;
@@ -48,96 +48,96 @@ pub enum Storage {
     Folder(Folder),
 }
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StorageError {
-    /// No object can have this key here.
+    /// No object can have this key in this kind of storage.
     #[error("{0:?} is not a valid key")]
     InvalidKey(String),
     /// The bucket does not exist.
     #[error("{0}")]
     NoSuchBucket(String),
-    /// The request was refused, and repeating it will not help: access is denied, say.
+    /// The request was refused, and repeating it does not help. Example: access is denied.
     #[error("{0}")]
     Refused(String),
-    /// It is larger than the caller reads.
+    /// The object exceeds the caller's limit.
     #[error("it has {bytes} bytes, and only {max_bytes} are expected at most")]
     TooLarge {
-        /// Its size.
+        /// The size of the object.
         bytes: u64,
-        /// What the caller reads.
+        /// The caller's limit.
         max_bytes: u64,
     },
-    /// Storage could not be reached or could not do its work; repeating the request may help.
+    /// Storage was unreachable or failed; repeating the request may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// What became of a conditional write.
+/// The result of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The object was written.
     Written,
-    /// There was an object of this key already; it is unchanged.
+    /// An object with this key already exists, and is unchanged.
     AlreadyExists,
 }
 
-/// What became of a conditional replacement.
+/// The result of a conditional replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replaced {
     /// The object was written.
     Written {
-        /// Its ETag now.
+        /// The new ETag.
         etag: String,
     },
-    /// Somebody wrote or removed the object in the meantime, perhaps this very call: see
+    /// The object was written or removed meanwhile, perhaps by this very call: see
     /// [`Storage::replace`].
     Changed,
 }
 
-/// What a conditional read found.
+/// The result of a conditional read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
-    /// There is no such object.
+    /// The object does not exist.
     Missing,
-    /// The object still has the ETag that the caller knows.
+    /// The object still has the known ETag.
     Unchanged,
     /// The object is new, or has changed.
     Changed {
-        /// Its content.
+        /// The content.
         bytes: Vec<u8>,
-        /// Its ETag; of a file, its modification time and length.
+        /// The ETag; for a file, its modification time and length.
         etag: String,
-        /// When it was written.
+        /// The time of writing.
         modified_ms: u64,
     },
 }
 
-/// An object of a listing.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its key.
+    /// The complete key, including the prefix of a container.
     pub key: String,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
-    /// When it was written.
+    /// The time of writing.
     pub modified_ms: u64,
-    /// Its ETag, as a read of it has it.
+    /// The ETag, equal to that of a read.
     pub etag: String,
 }
 
-/// What to list.
+/// Parameters of a listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Only keys that begin with this.
+    /// Lists only keys with this prefix.
     pub prefix: String,
-    /// Whether keys with a further slash after the prefix are listed once, as their folder.
+    /// Lists keys with a further slash after the prefix only once, as their folder.
     pub by_folder: bool,
-    /// Only keys after this one, in the order of their bytes.
+    /// Lists only keys after this one, in byte order.
     pub start_after: Option<String>,
-    /// [`Page::next`] of the page before.
+    /// [`Page::next`] of the previous page.
     pub page_token: Option<String>,
-    /// At most this many keys and folders; more than [`PAGE_MAX`] are never listed.
+    /// The most keys and folders; never more than [`PAGE_MAX`].
     pub max_keys: Option<u16>,
 }
 
@@ -146,7 +146,7 @@ pub struct ListRequest {
 pub struct Page {
     /// The objects.
     pub entries: Vec<Entry>,
-    /// The folders, each with its whole prefix and a slash at its end.
+    /// The folders, each with its complete prefix and a slash at its end.
     pub folders: Vec<String>,
     /// The token of the next page, if there is one.
     pub next: Option<String>,
@@ -155,38 +155,38 @@ pub struct Page {
 /// A version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// Its id.
+    /// The id of the version.
     pub id: String,
-    /// When it was written.
+    /// The time of writing.
     pub modified_ms: u64,
-    /// For people: when it was written; of a file, its path.
+    /// A description for people: the time of writing, or the path of a file.
     pub description: String,
-    /// Whether reading the object yields this version.
+    /// True if reading the object returns this version.
     pub is_current: bool,
 }
 
-/// Notes beside the content of an object, by lower-case name. In a bucket they are its user metadata, `x-amz-meta-NAME`.
+/// Metadata of an object, by lower-case name. In a bucket it is user metadata, `x-amz-meta-NAME`.
 pub type Metadata = BTreeMap<String, String>;
 
-/// A version that was read.
+/// The content of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredVersion {
-    /// Its content.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// Its metadata; none in a folder.
+    /// The metadata; empty for a folder.
     pub metadata: Metadata,
 }
 
-/// Metadata that a bucket stores beside the content of an object. A folder stores none of it.
+/// Metadata that a bucket stores with an object. A folder stores none of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels<'l> {
-    /// Values by name, which may have any characters.
+    /// Values by name, with any characters.
     pub metadata: Metadata,
     /// `name=value`: lifecycle rules select objects by it.
     pub tag: Option<&'l str>,
 }
 
-/// The same for a bucket and for a folder.
+/// Calls the same method on a bucket or a folder.
 macro_rules! of_either {
     ($storage:expr, $it:ident => $result:expr) => {
         match $storage {
@@ -197,25 +197,25 @@ macro_rules! of_either {
 }
 
 impl Storage {
-    /// The bucket of this name, reached through this client.
+    /// Opens the bucket with this name through this client.
     #[must_use]
     pub fn bucket(client: Client, name: impl Into<String>) -> Self {
         Self::Bucket(Bucket { client, name: name.into() })
     }
 
-    /// The files below this folder.
+    /// Opens the files below this folder.
     #[must_use]
     pub fn folder(root: impl AsRef<Path>) -> Self {
         Self::folder_with_names(root, |_| true)
     }
 
-    /// The same, but only of files and folders with names that follow a rule.
+    /// Opens the files below this folder whose names, and whose folders' names, follow a rule.
     #[must_use]
     pub fn folder_with_names(root: impl AsRef<Path>, is_name: fn(&str) -> bool) -> Self {
         Self::Folder(Folder { root: root.as_ref().into(), is_name })
     }
 
-    /// The content of an object; `None` when there is none.
+    /// Returns the content of an object; `None` if it does not exist.
     ///
     /// # Errors
     /// [`StorageError`] when it could not be read.
@@ -223,7 +223,7 @@ impl Storage {
         of_either!(self, it => it.get(key).await)
     }
 
-    /// The content of an object, unless it still has this ETag.
+    /// Returns the content of an object, unless it still has this ETag.
     ///
     /// # Errors
     /// [`StorageError`] when it could not be read.
@@ -235,7 +235,8 @@ impl Storage {
         self.get_at_most(u64::MAX, key, known_etag).await
     }
 
-    /// The same of an object that has at most so many bytes: a larger one is not read, but an error.
+    /// Returns the content of an object of at most this size, unless it still has this ETag. A
+    /// larger one is an error.
     ///
     /// # Errors
     /// [`StorageError`] when it could not be read.
@@ -248,19 +249,20 @@ impl Storage {
         of_either!(self, it => it.get_at_most(max_bytes, key, known_etag).await)
     }
 
-    /// Writes an object, and replaces one that is there. A bucket stores a `.json` as
+    /// Writes an object, and replaces an existing one. A bucket stores a `.json` as
     /// `application/json` and anything else without a content type.
     ///
     /// # Errors
-    /// [`StorageError`] when it is not certain that the object was written.
+    /// [`StorageError`] when the object may not have been written.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         of_either!(self, it => it.put(key, bytes).await)
     }
 
-    /// Writes an object unless there is one, with the content type of [`Self::put`]. A folder has no tags.
+    /// Writes an object unless it exists, with the content type of [`Self::put`]. A folder has no
+    /// tags.
     ///
     /// # Errors
-    /// [`StorageError`] when it is not certain that there is one now.
+    /// [`StorageError`] when it is unknown whether the object exists now.
     pub async fn put_if_absent(
         &self,
         key: &str,
@@ -270,21 +272,21 @@ impl Storage {
         of_either!(self, it => it.put_if_absent(key, bytes, tag).await)
     }
 
-    /// Writes an object only if nobody wrote it since: `known_etag` is the ETag that the caller
-    /// read, `None` if there was no object. With the content type of [`Self::put`].
+    /// Writes an object only if it has not changed. `known_etag` is the ETag that the caller read,
+    /// or `None` if there was no object. Sets the content type of [`Self::put`].
     ///
-    /// [`Replaced::Changed`] may be about this call's own write: the client of a bucket repeats a
-    /// put whose answer was lost, and the second one finds what the first one wrote. So the caller
-    /// reads again, and recognises its own write by something in the object that only it writes.
+    /// [`Replaced::Changed`] may be the result of this call's own write: the client of a bucket
+    /// repeats a put whose response was lost, and the second put finds the object of the first.
+    /// Therefore the caller must read again, and recognise its own write by unique content.
     ///
-    /// A bucket's ETag is usually a digest of the content: who writes again what was there before
-    /// brings it back. A folder's never comes back: where the clock has not moved on, the
-    /// modification time of the new file is set later than that of any before it. Puts and deletes
-    /// through this type wait for a replacement under way, except while the first one makes the
-    /// folder's lock; an editor waits for nothing.
+    /// A bucket's ETag is usually a digest, so writing earlier content again restores its ETag. A
+    /// folder's ETag never recurs: if the clock has not advanced, the new file's modification time
+    /// is set later than all before it. Puts and deletes through this type wait for a replacement
+    /// under way, except while the first replacement creates the folder's lock. Editors do not
+    /// wait.
     ///
     /// # Errors
-    /// [`StorageError`] when it is not certain whether the object was written, or with which ETag.
+    /// [`StorageError`] when it is unknown whether the object was written, or with which ETag.
     pub async fn replace(
         &self,
         key: &str,
@@ -294,11 +296,12 @@ impl Storage {
         self.replace_labelled(key, bytes, known_etag, &Labels::default()).await
     }
 
-    /// Does the same, and labels the object. The next write removes its labels. Percent-encoded, all metadata has at most
-    /// [`METADATA_MAX_BYTES`].
+    /// Replaces an object as [`Self::replace`] does, and sets its labels. The next write removes
+    /// them. Percent-encoded, all metadata has at most [`METADATA_MAX_BYTES`].
     ///
     /// # Errors
-    /// Those of [`Self::replace`]; with a tag, a bucket asks for the permission `s3:PutObjectTagging` too.
+    /// Those of [`Self::replace`]. A tag also requires the permission `s3:PutObjectTagging` on a
+    /// bucket.
     pub async fn replace_labelled(
         &self,
         key: &str,
@@ -312,7 +315,8 @@ impl Storage {
         }
     }
 
-    /// The versions of an object, newest first; at most a hundred. A folder has the current one only.
+    /// Returns the versions of an object, newest first; at most a hundred. A folder has only the
+    /// current one.
     ///
     /// # Errors
     /// [`StorageError`] when they cannot be listed.
@@ -320,7 +324,7 @@ impl Storage {
         of_either!(self, it => it.versions(key).await)
     }
 
-    /// The content of a version that has at most so many bytes; `None` when there is none.
+    /// Returns the content of a version of at most this size; `None` if it does not exist.
     ///
     /// # Errors
     /// [`StorageError`] when it could not be read.
@@ -333,7 +337,7 @@ impl Storage {
         of_either!(self, it => it.get_version(max_bytes, key, id).await)
     }
 
-    /// One page of a listing.
+    /// Returns one page of a listing.
     ///
     /// # Errors
     /// [`StorageError`] when it cannot be listed.
@@ -341,10 +345,10 @@ impl Storage {
         of_either!(self, it => it.list_page(request).await)
     }
 
-    /// Removes objects; one that does not exist counts as removed.
+    /// Removes objects; a missing one counts as removed.
     ///
     /// # Errors
-    /// [`StorageError`] when some may still be there.
+    /// [`StorageError`] when some may still exist.
     pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         of_either!(self, it => it.delete(keys).await)
     }

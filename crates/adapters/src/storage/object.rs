@@ -1,4 +1,4 @@
-//! One object of a storage, by its key: what `s3://bucket/key` or a path names.
+//! One object of a storage, named by `s3://bucket/key` or by a path.
 
 use std::fmt;
 use std::path::Path;
@@ -10,20 +10,21 @@ use super::Storage;
 /// One object of a storage.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    /// The bucket or folder that holds it.
+    /// The bucket or folder that contains it.
     pub storage: Storage,
-    /// Its key there.
+    /// The key in this storage.
     pub key: String,
 }
 
 impl StoredObject {
-    /// An object of a bucket.
+    /// Names an object of a bucket.
     #[must_use]
     pub fn in_bucket(client: Client, bucket: &str, key: &str) -> Self {
         Self { storage: Storage::bucket(client, bucket), key: key.to_owned() }
     }
 
-    /// A file. A path that names none, such as `/`, has no valid key: every operation fails.
+    /// Names a file. A path without a file name, such as `/`, has no valid key: every operation
+    /// fails.
     #[must_use]
     pub fn file(path: &Path) -> Self {
         let key = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

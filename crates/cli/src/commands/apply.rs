@@ -1,7 +1,7 @@
-//! `lastmile apply`: writes subscription files to where a deployment reads them.
+//! `lastmile apply`: writes subscription files to the location from which a deployment reads them.
 //!
-//! Checks the files, shows what changes, asks for confirmation, and writes. What others applied stays as it is. The
-//! functions use a change within half a minute.
+//! Checks the files, shows the changes, asks for confirmation, and writes. Entries of other owners
+//! are unchanged. The functions use a change within half a minute.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -29,12 +29,11 @@ use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
 use crate::views::mapped_addresses::print_mappings;
 
-/// The exit code of `--dry-run` if something would change.
+/// The exit code of `--dry-run` if there are changes.
 const DIFFERS: u8 = 2;
-/// So many objects are written for a cent of a dollar.
-/// <https://aws.amazon.com/s3/pricing/>
+/// The number of objects whose writes cost one cent. <https://aws.amazon.com/s3/pricing/>
 const OBJECTS_PER_CENT: usize = 2_000;
-/// So many objects are written without a word about the price.
+/// The number of objects from which the price is shown.
 const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
@@ -70,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let location = arguments.target.location().await?;
     let topics = Topics::at(&location).await;
-    // Before the checks, since files may refer to what the deployment has.
+    // Read these objects before the checks, because files may refer to their content.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
     let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
@@ -118,7 +117,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print_changed(topic, changed)
     };
     let made = plan.make(&record, report).await;
-    // Also after an error: what was written is in use.
+    // Notify after an error too, because the objects written so far are in use.
     topic_news::tell(stack.as_ref(), &written.into_inner()).await;
     made?;
     sets.withdraw().await?;
@@ -127,7 +126,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what a plan changes, and what it leaves; returns true if it removes something.
+/// Shows the changes of a plan, and the entries that it keeps; returns true if it removes
+/// something.
 fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyhow::Result<bool> {
     let removes = print_changes(before, after)?;
     let [old, new] = plan.destinations();
@@ -157,7 +157,8 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     Ok(removes)
 }
 
-/// Prints that no subscription of an owner would be left, and refuses files without any, unless they are allowed.
+/// Checks a plan that would remove all subscriptions of an owner: prints this, and refuses files
+/// without subscriptions unless they are allowed.
 fn check_removal(
     plan: &Plan<'_>,
     owner: &str,

@@ -1,8 +1,8 @@
-//! The words of the command line, read with the stack of the environment as a default.
+//! Parses the command line, with the stack from the environment as a default.
 //!
-//! Separate from the commands because it is the same for all of them: a command with an option `--stack`
-//! takes `LASTMILE_STACK` in its place, unless an option names another place. What is wrong with the words
-//! is said here, without credentials and queries of addresses among them.
+//! Separate from the commands because all share it. A command with an option `--stack` uses
+//! `LASTMILE_STACK` instead, unless an option names another place. Usage errors are printed here,
+//! with redacted addresses.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,22 +17,23 @@ use crate::terminal::text;
 
 /// The variable that names the stack.
 pub(crate) const STACK: &str = "LASTMILE_STACK";
-/// The exit code of a usage error, as clap has it.
+/// The exit code of a usage error, the same as in clap.
 pub(crate) const USAGE: u8 = 2;
-/// Options that name another place than the stack, by their ids.
+/// The ids of options that name another place than the stack.
 const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
-/// Commands whose files are the place: what else a stack says of them has to be asked for.
+/// Commands for which files are the place. A comparison with the stack then needs an explicit
+/// option.
 const OF_FILES: [&str; 3] = ["check", "explain", "try"];
-/// The ids of files.
+/// The ids of file arguments.
 const FILES: [&str; 2] = ["files", "more_files"];
-/// The id of arguments that are files if there are such files, and names of what a place has otherwise.
+/// The id of arguments that are files if such files exist, and names in the deployment otherwise.
 const FILES_OR_NAMES: &str = "files_or_names";
 
-/// The arguments that these words mean; the first is the program. The stack of the environment is reported
-/// where it is used.
+/// Parses the words; the first is the program. Prints a note if the stack from the environment is
+/// used.
 ///
 /// # Errors
-/// What clap has to say: an error, or the text that was asked for.
+/// An error of clap, or a requested text such as help.
 pub(crate) fn matches(
     command: &Command,
     words: &[OsString],
@@ -51,10 +52,11 @@ pub(crate) fn matches(
     command.clone().try_get_matches_from(words)
 }
 
-/// Prints what clap has to say; the exit code is 2 for an error and 0 for what was asked for.
+/// Prints an error of clap or a requested text; returns the exit code, 2 for errors and 0 for
+/// texts.
 pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     if !error.use_stderr() {
-        // A closed pipe is no error: nobody reads on.
+        // Ignore a closed pipe.
         let _ = error.print();
         return 0;
     }
@@ -63,7 +65,7 @@ pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     USAGE
 }
 
-/// The words with `--stack NAME` after the last subcommand, if that has such an option.
+/// Adds `--stack NAME` after the last subcommand, if that has such an option.
 fn with_stack_option(command: &Command, words: &[OsString], name: &str) -> Option<Vec<OsString>> {
     let (mut command, mut depth) = (command, 1);
     while let Some(found) = words.get(depth).and_then(|word| command.find_subcommand(word)) {
@@ -75,7 +77,7 @@ fn with_stack_option(command: &Command, words: &[OsString], name: &str) -> Optio
     Some([before, &[option], after].concat())
 }
 
-/// Whether the words themselves say which place is meant.
+/// Returns true if the arguments name a place.
 fn names_a_place(matches: &ArgMatches) -> bool {
     let (mut leaf, mut name) = (matches, "");
     while let Some((found, below)) = leaf.subcommand() {

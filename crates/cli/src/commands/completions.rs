@@ -8,7 +8,6 @@ use clap_complete::Shell;
 
 use crate::terminal::output::out_raw;
 
-/// The shells that are supported.
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 
 #[derive(Debug, clap::Args)]
@@ -19,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<ExitCode> {
-    // Not to standard output: the generator panics where its reader has closed its end.
+    // Generate into memory, because the generator panics if standard output is closed.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "lastmile", &mut script);
     out_raw(&script)?;

@@ -1,4 +1,5 @@
-//! `lastmile console`: a web application on this machine for dead letters, destinations and subscriptions. Runs until Ctrl-C.
+//! `lastmile console`: a web application on this machine for dead letters, destinations and
+//! subscriptions. Runs until Ctrl-C.
 
 use std::process::ExitCode;
 
@@ -62,7 +63,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The CloudWatch metrics of a stack; nothing without a stack.
+/// The CloudWatch metrics of a stack; no metrics without a stack.
 #[cfg(feature = "aws")]
 async fn rates(stack: Option<&str>) -> anyhow::Result<RateSource> {
     use crate::console::CloudWatch;

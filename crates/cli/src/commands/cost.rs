@@ -1,6 +1,8 @@
-//! `lastmile cost`: what a load costs in a month, what it needs, and which limit it reaches first.
+//! `lastmile cost`: the monthly cost and the capacity of a load, and the limit that it reaches
+//! first.
 //!
-//! Separate from [`crate::operations::cost`], which estimates: this file reads options, and prints. The members of the JSON are a contract.
+//! Separate from [`crate::operations::cost`], which estimates: this file parses options, and
+//! prints. The members of the JSON are a contract.
 
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ use crate::terminal::output::{Output, out, out_json};
 use crate::terminal::text::Table;
 use crate::terminal::usage::usage_error;
 
-/// The most deliveries of a month: numbers are exact up to here.
+/// The most deliveries per month; numbers are exact up to this value.
 const DELIVERIES_MAX: f64 = 1e14;
 
 #[derive(Debug, clap::Args)]
@@ -75,7 +77,6 @@ enum Per {
 }
 
 impl Per {
-    /// The number of these periods in a month.
     fn in_a_month(self) -> f64 {
         match self {
             Self::Second => MONTH_DAYS * 86_400.0,
@@ -122,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The estimate as text.
+/// Formats the estimate as text.
 fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     let average = &estimate.average;
     let (day, month, million) = totals(plan, estimate);
@@ -153,7 +154,7 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     )
 }
 
-/// The dollars of a day, of a month and of a million events.
+/// The cost in dollars per day, per month and per million events.
 fn totals(plan: &Plan, estimate: &Estimate) -> (f64, f64, f64) {
     let month = sum(&estimate.lines);
     let million = if plan.events > 0.0 { month / plan.events * 1e6 } else { 0.0 };
@@ -190,7 +191,7 @@ fn needed(needs: &[Need]) -> String {
     table.to_string()
 }
 
-/// The limit that is reached first, and the load that reaches it.
+/// Describes the limit that is reached first, and the load that reaches it.
 fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     let Some(need) = tightest(needs) else { return String::new() };
     let late = if need.share > 1.0 { ", so its queue grows" } else { "" };
@@ -204,14 +205,14 @@ fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     )
 }
 
-/// A table whose columns `right` are numbers.
+/// A table whose columns in `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
     let mut table = crate::terminal::text::table(head);
     table.align_right(right);
     table
 }
 
-/// The estimate as JSON.
+/// Formats the estimate as JSON.
 fn json(plan: &Plan, estimate: &Estimate, beside: &Beside) -> Value {
     let average = &estimate.average;
     let (day, month, million) = totals(plan, estimate);
@@ -261,7 +262,7 @@ fn need_json(need: &Need) -> Value {
     })
 }
 
-/// Dollars in cents; below ten dollars in hundredths of a cent.
+/// Formats dollars with two decimals; below ten dollars with four.
 fn dollars(usd: f64) -> String {
     let digits = if usd < 10.0 { 4 } else { 2 };
     let text = format!("{usd:.digits$}");

@@ -1,9 +1,9 @@
-//! `lastmile demo`: deliveries, retries and dead letters on this machine, in seconds.
+//! `lastmile demo`: shows deliveries, retries and dead letters on this machine, in seconds.
 //!
-//! Runs the production functions over the local AWS against four endpoints on one port: one accepts
+//! Runs the production functions on the local AWS with four endpoints on one port: one accepts
 //! everything, one is flaky, one responds 410 Gone, one always fails. Exits by itself, and succeeds
-//! only if every delivery ended as expected. The subscriptions and the dead letters stay on disk, until
-//! the next demo removes those dead letters, and no others.
+//! only if every delivery ends as expected. The subscriptions and the dead letters stay on disk.
+//! The next demo removes the dead letters of earlier demos, and no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{ErrorKind, Write as _};
@@ -40,11 +40,10 @@ const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
 const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-created.json");
 /// The port in the sample subscriptions.
 const PORT: u16 = 9180;
-/// Where a demo lists its dead letters, in the data folder, for the next one.
+/// The file in the data folder that lists the dead letters of a demo, for the next one.
 const LETTERS: &str = "demo-dead-letters.txt";
-/// The topic of the demo.
 const TOPIC: &str = "shop/orders";
-/// The demo fails if it takes longer.
+/// The timeout of the demo.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The expected end and number of attempts of each subscription's deliveries.
@@ -66,7 +65,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // Before anything starts, so that no line is missed.
+    // Watch before anything starts, so that no line is missed.
     let mut log = log_view::watch(LevelFilter::INFO, false, None);
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", text::path(&arguments.data)))?;
@@ -83,7 +82,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let answer = move |received: &Received| endpoints.answer(received);
     let endpoints = tokio::spawn(subscriber.serve(answer, |_, _| {}));
     let config = StackConfig {
-        // Any free port: `lastmile dev` may be using the usual one.
+        // Use any free port, because `lastmile dev` may use the default.
         aws_port: 0,
         data: arguments.data.clone(),
         subscriptions: compiled.folder,
@@ -105,7 +104,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
     stack.stop().await?;
     endpoints.abort();
-    // What is replayed later goes to the port that was asked for, such as that of `lastmile subscriber`.
+    // Replays later go to the requested port, such as that of `lastmile subscriber`.
     write_subscriptions(&subscriptions, if arguments.port == 0 { port } else { arguments.port })?;
     let as_expected = print_ends(&ends, &storage)?;
     out(&format!(
@@ -116,7 +115,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The sample endpoints on this port, or on a free one if another program listens on it.
+/// Serves the sample endpoints on this port, or on a free one if the port is in use.
 async fn listen(port: u16) -> anyhow::Result<Subscriber> {
     match Subscriber::listen(port).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -133,13 +132,13 @@ async fn listen(port: u16) -> anyhow::Result<Subscriber> {
     }
 }
 
-/// The subscriptions, with endpoints on this port.
+/// Writes the subscriptions, with endpoints on this port.
 fn write_subscriptions(file: &Path, port: u16) -> anyhow::Result<()> {
     let text = SUBSCRIPTIONS.replace(&format!("127.0.0.1:{PORT}/"), &format!("127.0.0.1:{port}/"));
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", text::path(file)))
 }
 
-/// Removes the dead letters that earlier demos listed, and the list; what `dev` stored stays.
+/// Removes the dead letters that earlier demos listed, and the list. Dead letters of `dev` stay.
 fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     let list = match std::fs::read_to_string(letters) {
         Ok(list) => list,
@@ -160,7 +159,7 @@ fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Three orders as CloudEvents and one blob event of Event Grid.
+/// Three orders as CloudEvents, and one blob event of Event Grid.
 fn sample_events() -> anyhow::Result<Vec<String>> {
     let order = |number: u32, kind: &str| {
         let event = EventBuilderV10::new()
@@ -192,7 +191,7 @@ async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How one delivery ended.
+/// The end of one delivery.
 #[derive(Debug, Default)]
 struct Ended {
     event: String,
@@ -211,8 +210,8 @@ impl Ended {
     }
 }
 
-/// Prints log lines until this many deliveries have ended and every dead letter is stored. Each dead
-/// letter is listed as soon as it is stored, so that an interrupted demo leaves none unlisted.
+/// Prints log lines until this many deliveries have ended and every dead letter is stored. Lists
+/// each dead letter as soon as it is stored, so that an interrupted demo leaves none unlisted.
 async fn wait_for_ends(
     log: &mut UnboundedReceiver<Line>,
     deliveries: usize,
@@ -222,7 +221,7 @@ async fn wait_for_ends(
     let list = std::fs::File::options().create(true).append(true).open(letters);
     let mut list = list.with_context(|| format!("{} cannot be written", text::path(letters)))?;
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
-    // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
+    // Two functions log concurrently, so `deadletter.stored` may precede `delivery.ended`.
     while let Some(line) = log.recv().await {
         if let Some(text) = log_view::describe(&line) {
             let elapsed_ms = Machine.now_ms().saturating_sub(started_ms);
@@ -252,7 +251,7 @@ async fn wait_for_ends(
     Ok(ends)
 }
 
-/// Prints the table and returns whether every delivery ended as expected.
+/// Prints the table; returns true if every delivery ended as expected.
 fn print_ends(ends: &[Ended], storage: &Path) -> anyhow::Result<bool> {
     let mut table = text::table(&["subscription", "event", "attempts", "end", "as expected"]);
     let mut all_as_expected = true;
@@ -273,8 +272,8 @@ fn print_ends(ends: &[Ended], storage: &Path) -> anyhow::Result<bool> {
     Ok(all_as_expected)
 }
 
-/// The sample endpoints: `/good` accepts everything, `/flaky` each event at its third attempt,
-/// `/gone` responds 410, and `/dead` always fails.
+/// The sample endpoints: `/good` accepts everything, `/flaky` accepts each event at its third
+/// attempt, `/gone` responds 410, and `/dead` always fails.
 #[derive(Debug, Default)]
 struct Endpoints {
     flaky: Mutex<HashMap<String, u32>>,
@@ -292,10 +291,10 @@ impl Endpoints {
         (status, 0)
     }
 
-    /// The attempts of this event so far, including this one.
+    /// The number of attempts of this event, including this one.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
-        // An Event Grid event is delivered as an array of one.
+        // An Event Grid event is delivered as an array with one element.
         let event = body.trim_start_matches('[').trim_end_matches(']');
         let id = Members::parse(event)
             .ok()

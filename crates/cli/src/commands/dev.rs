@@ -1,4 +1,8 @@
-//! `lastmile dev`: the whole application on this machine, until Ctrl-C.
+//! `lastmile dev`: runs the whole application on this machine, until Ctrl-C.
+//!
+//! Starts the local AWS with the functions, the ingress and the console, and compiles the
+//! subscription files after each save. Invalid files do not stop it: the previous content stays in
+//! use.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -101,7 +105,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
-    // Before the stack starts: a folder or a port in use is reported without starting anything.
+    // Lock and listen before the stack starts, so that a folder or port in use is reported without
+    // starting anything.
     let mut lock = DataLock::take(&arguments.data)?;
     let mut log = watch(&arguments)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
@@ -118,7 +123,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut view = DevView::new(arguments.output, screen, known);
     view.warnings("dev.unset_secrets", &all_unset_here(&reading))?;
     view.warnings("dev.refused_targets", &refused_here(&reading)?)?;
-    // Before the stack starts: nothing that happens is missed.
+    // Record before the stack starts, so that nothing is missed.
     let (witness, recording) = (!arguments.no_console).then(record).unzip();
     let allowed = allowed(&arguments.environment, known)?;
     let stack = start_stack(&arguments, &config, (known, &allowed), witness.as_ref()).await?;
@@ -143,7 +148,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console: console.as_ref().map(|console| console.address.as_str()),
     };
     view.ready(&ready, known)?;
-    // One for all rounds: a new one could miss a Ctrl-C between two of them.
+    // One future for all rounds: a new one could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(interrupt::requested());
     let mut serve = Box::pin(axum::serve(listener, ingress.router()).into_future());
     loop {
@@ -161,22 +166,22 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console.finish().await?;
     }
     let code = stop(stack).await?;
-    // The lines that were logged while stopping; a second Ctrl-C ends at once.
+    // Print the lines that were logged while stopping. A second Ctrl-C ends at once.
     while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
         view.line(&line)?;
     }
     Ok(code)
 }
 
-/// Receives the log lines, which are stored in the folder as well. The console uses `debug` lines: they say that an attempt
-/// begins.
+/// Receives the log lines, and stores them in the folder. The console needs `debug` lines, which
+/// report the beginning of an attempt.
 fn watch(arguments: &Arguments) -> anyhow::Result<UnboundedReceiver<Line>> {
     let kept = DevLog::open(&arguments.data)?;
     let is_json = arguments.output == LineOutput::Json;
     Ok(log_view::watch(LevelFilter::DEBUG, is_json, Some(kept)))
 }
 
-/// Starts the stack with the variables that it may send, and reports who receives them.
+/// Starts the stack with the variables that it may send.
 async fn start_stack(
     arguments: &Arguments,
     config: &StackConfig,
@@ -188,7 +193,7 @@ async fn start_stack(
     Stack::start_observed(config, lookup(allowed.clone(), true), identity, observer).await
 }
 
-/// The files: those that are named, or the one that has the name of a sample.
+/// The named files, or the default file.
 fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -203,7 +208,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     )))
 }
 
-/// Reads the files, and writes what they have for dispatch, unless they have errors.
+/// Reads the files, and compiles them for dispatch unless they have errors.
 async fn compile(files: &[PathBuf], compiled: &Compiled) -> anyhow::Result<Reading> {
     let reading = Files::read(files)?.reading_with_blank();
     print_findings(&reading.findings);
@@ -213,7 +218,7 @@ async fn compile(files: &[PathBuf], compiled: &Compiled) -> anyhow::Result<Readi
     Ok(reading)
 }
 
-/// Writes what was saved for dispatch, if it can be used, and says what the save came to.
+/// Compiles saved files for dispatch if they are valid, and prints the result of the save.
 async fn take_over(saved: &Saved, compiled: &Compiled, view: &mut DevView) -> anyhow::Result<()> {
     if let Saved::Valid { reading, .. } = saved
         && let Err(error) = compiled.write(reading).await
@@ -223,7 +228,6 @@ async fn take_over(saved: &Saved, compiled: &Compiled, view: &mut DevView) -> an
     view.saved(saved)
 }
 
-/// The files, as people name them.
 fn names(files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().map(|path| text::path(path)).collect();
     names.join(", ")
@@ -251,7 +255,8 @@ fn ingress(
     Ingress { queue, subscriptions, default_topic, keys, origins, hosts }
 }
 
-/// The keys of the ingress. One that other machines reach needs some, and is warned of.
+/// Reads the keys of the ingress. An ingress that other machines can reach requires keys, and
+/// causes a warning.
 fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     let read = |name: &String| {
         let key = named_secret::read(name, "key")?;
@@ -284,7 +289,7 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     Ok(keys)
 }
 
-/// The variables that may be sent to other machines; who receives them is reported.
+/// The variables that may be sent to other machines; prints their receivers.
 fn allowed(environment: &EnvironmentArgs, known: &Catalogue) -> anyhow::Result<Allowed> {
     let elsewhere = receivers_elsewhere(known);
     let allowed = environment.allow(&elsewhere)?;
@@ -292,13 +297,13 @@ fn allowed(environment: &EnvironmentArgs, known: &Catalogue) -> anyhow::Result<A
     Ok(allowed)
 }
 
-/// The hosts that the ingress answers for.
+/// The hosts for which the ingress accepts requests.
 fn hosts(arguments: &Arguments) -> Hosts {
     let named = arguments.host.iter().fold(Hosts::default(), Hosts::and);
     named.and_address(arguments.listen)
 }
 
-/// Stops after the requests in progress; a second Ctrl-C stops at once, which is a failure.
+/// Stops after the requests in progress. A second Ctrl-C stops at once, which is a failure.
 async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
     tokio::select! {
@@ -313,7 +318,7 @@ async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The options that name the container of this run in a command. The default folder needs none.
+/// The command-line options that name the container of this run. The default folder needs none.
 fn options(config: &StackConfig) -> String {
     let folder = config.data.join("s3/dead-letters").display().to_string();
     match folder == LOCAL_CONTAINER {
@@ -322,7 +327,8 @@ fn options(config: &StackConfig) -> String {
     }
 }
 
-/// Serves the console, unless it is off, on this port of this machine, or on any other one if it is taken, and says so.
+/// Serves the console, unless it is off, on this port of the loopback interface, or on a free port
+/// (with a note) if it is in use.
 async fn start_console(
     (live, recording, config, files): (LiveSetup, Option<Recording>, &StackConfig, &[PathBuf]),
     stack: &Stack,
@@ -337,7 +343,8 @@ async fn start_console(
         }
     };
     let folder = config.data.join("s3/dead-letters");
-    // It is made with the first dead letter otherwise, and the console reads it before.
+    // Create the folder now: the first dead letter would create it later, but the console reads it
+    // before.
     std::fs::create_dir_all(&folder)?;
     let container = DeadLetterContainer::folder(&folder.display().to_string())?;
     let aws = stack.aws();

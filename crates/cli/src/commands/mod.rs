@@ -1,4 +1,5 @@
-//! One file or folder for each subcommand, which has a function `run`. None imports another. What several share comes last.
+//! The subcommands, one file or folder each, with a function `run`. None imports another. Modules
+//! that several share come last.
 
 pub(crate) mod apply;
 pub(crate) mod check;

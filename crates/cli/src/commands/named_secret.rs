@@ -1,18 +1,18 @@
-//! Secrets that are named on the command line, never written there, where every user of the machine could
-//! read them.
+//! Reads secrets that the command line names. A secret itself is never an argument, because every
+//! user of the machine could read it there.
 
 use adapters::error_words::io_words;
 
 use crate::terminal::usage::usage_error;
 
-/// What a variable is named with.
+/// The prefix of the name of a variable.
 const VARIABLE: &str = "env:";
 
-/// The text of a secret: of a variable of the environment, as `env:NAME`, or of a file. `what` says which
-/// secret it is.
+/// Reads a secret from an environment variable (`env:NAME`) or a file. `what` describes the secret
+/// in errors.
 ///
 /// # Errors
-/// A usage error when it cannot be read; never quotes it.
+/// A usage error when the secret cannot be read; it never quotes the secret.
 pub(crate) fn read(name: &str, what: &str) -> anyhow::Result<String> {
     match name.strip_prefix(VARIABLE) {
         Some(variable) => std::env::var(variable)

@@ -1,8 +1,9 @@
 //! `lastmile publish`: publishes events from files, or samples, to a queue or an HTTP ingress.
 //!
-//! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
-//! own, byte for byte. With `--in` or `--at` it gets the attribute `deliverat` ([`publish_moment`](crate::commands::publish_moment)), and nothing
-//! else of it changes. An element that is not an event is rejected with its line; the rest is sent.
+//! A file holds one event, a JSON array of events, or one event per line. Each event is sent
+//! separately, byte for byte. `--in` and `--at` add the attribute `deliverat`
+//! ([`publish_moment`](crate::commands::publish_moment)), and change nothing else. An element that
+//! is not an event is rejected with its line; the rest is sent.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -37,7 +38,7 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Concurrent sends.
+/// The most concurrent sends.
 const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
     more_files: Vec<String>,
 }
 
-/// Where subscriptions are; in its place, an ingress is still understood.
+/// The location of the subscriptions. An ingress URL is still accepted in its place.
 #[derive(Debug, Clone)]
 enum To {
     Subscriptions(Location),
@@ -99,7 +100,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (events, mut refused) = events(&arguments, now_ms)?;
     let target = target_of(arguments).await?;
     let bar = progress::bar(events.len() as u64, "events");
-    // Results are matched with events by position, so the order has to stay.
+    // Results are matched with events by position, so keep the order.
     let sends = stream::iter(&events).map(|event| target.send(event)).buffered(CONCURRENT_SENDS);
     let results: Vec<anyhow::Result<()>> = sends.inspect(|_| bar.inc(1)).collect().await;
     bar.finish_and_clear();
@@ -119,7 +120,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The events to publish, and the number of elements that are none; each of these is reported.
+/// The events to publish, and the number of rejected elements, each of which is reported.
 fn events(arguments: &Arguments, now_ms: u64) -> anyhow::Result<(Vec<Event>, usize)> {
     let moment = arguments.moment.read(now_ms)?;
     let mut all = Vec::new();
@@ -164,7 +165,7 @@ fn elements(
     Ok(events)
 }
 
-/// Where events are sent.
+/// The receiver of events.
 enum Target {
     Queue { client: aws_sdk_sqs::Client, url: String, topic: Option<TopicName> },
     Ingress { client: reqwest::Client, url: Url },
@@ -215,7 +216,7 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
 impl Target {
     fn ingress(url: Url) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder().no_proxy();
-        // In clear no certificate is trusted, and none has to be there.
+        // Plain HTTP needs no certificates, so trust none. Then none have to be installed.
         let client = if url.scheme() == "http" { client.tls_certs_only([]) } else { client };
         Ok(Self::Ingress { client: client.build()?, url })
     }
@@ -256,7 +257,8 @@ impl Target {
     }
 }
 
-/// That nothing answers, with the cause; what a client says repeats the address, query included.
+/// The error for a missing response, with its cause. The client's own message would repeat the
+/// address, including the query.
 fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
     let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
     anyhow!("{} does not answer: {}{start}", display(url), cause_words(error))

@@ -1,6 +1,6 @@
-//! The moment for which `publish` publishes events: `--in` and `--at`, as the attribute `deliverat`.
+//! The time for which `publish` schedules events: `--in` and `--at`, as the attribute `deliverat`.
 //!
-//! Separate from sending, because an event with an impossible moment is refused before anything is sent.
+//! Separate from sending, because an event with an invalid time is refused before anything is sent.
 
 use delivery::delivery::check_moment;
 use delivery::event::{DELIVER_AT, Element, Event, Input, decode_one};
@@ -21,7 +21,7 @@ pub(crate) struct MomentArgs {
     at: Option<Moment>,
 }
 
-/// A moment, and its text for messages.
+/// A time, and its text for messages.
 #[derive(Debug, Clone)]
 struct Moment {
     at_ms: u64,
@@ -35,7 +35,7 @@ fn at(text: &str) -> Result<Moment, String> {
     Ok(Moment { at_ms, text: text.to_owned() })
 }
 
-/// The time of publishing, and the moment that the events get; `None` keeps their own.
+/// The time of publishing, and the scheduled time for the events; `None` keeps their own.
 #[derive(Debug)]
 pub(crate) struct PublishMoment {
     now_ms: u64,
@@ -43,10 +43,10 @@ pub(crate) struct PublishMoment {
 }
 
 impl MomentArgs {
-    /// The moment that these options mean now.
+    /// Evaluates the options at the present.
     ///
     /// # Errors
-    /// A usage error for a moment 14 days ahead or more.
+    /// A usage error for a time 14 days ahead or more.
     pub(crate) fn read(&self, now_ms: u64) -> anyhow::Result<PublishMoment> {
         let after_wait = self.in_ms.map(|in_ms| {
             let at_ms = now_ms.saturating_add(in_ms);
@@ -56,7 +56,7 @@ impl MomentArgs {
         let latest_ms = now_ms.saturating_add(LIFETIME_MAX_MS);
         match moment {
             Some(Moment { at_ms, text }) if at_ms >= latest_ms => {
-                // The end of the year 9999 is kept as no more than "too late".
+                // A time after the year 9999 is stored as the maximum, which cannot be shown.
                 let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
                 let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
                 let advice = first_ms.map(|of| format!(": publish it after {of}"));
@@ -72,10 +72,10 @@ impl MomentArgs {
 }
 
 impl PublishMoment {
-    /// The event with its moment.
+    /// Adds the scheduled time to an event.
     ///
     /// # Errors
-    /// A text for an event that cannot have the moment, or whose own is impossible.
+    /// When the event cannot have a scheduled time, or its own is invalid.
     pub(crate) fn of(&self, event: Event) -> Result<Event, String> {
         let Some(at_ms) = self.at_ms else {
             return check_moment(&event, self.now_ms)

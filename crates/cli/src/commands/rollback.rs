@@ -1,7 +1,8 @@
-//! `lastmile rollback`: topics become what they were, or what one owner had in them does.
+//! `lastmile rollback`: restores earlier versions of topics, or of the entries of one owner in
+//! them.
 //!
-//! The bucket keeps the versions of each object. An earlier one is written as a new one, so a rollback can be rolled back.
-//! A version that cannot be used is not restored.
+//! The bucket keeps the versions of each object. An earlier version is written as a new one, so a
+//! rollback can be rolled back. An invalid version is not restored.
 
 use std::process::ExitCode;
 
@@ -78,7 +79,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if names.len() > 1 && at.is_none() {
         return Err(usage_error("for all topics of a namespace, --at is required"));
     }
-    // Topics can be restored before the settings are.
+    // Topics can be restored before the settings.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
@@ -115,15 +116,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds the change that restores a topic; `None` if it is so already.
+/// Finds the change that restores a topic; `None` if nothing would change.
 async fn restored_of(
     topics: &Topics,
     name: TopicName,
     owner: Option<&str>,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Restored>> {
-    // Before its versions: an object that is newer than they are is not replaced. One that cannot be read is replaced as a
-    // whole.
+    // Read the current object before its versions, so that a newer object is not replaced. An
+    // unreadable one is replaced as a whole.
     let current = match topics.current(&name).await {
         Err(_) if owner.is_none() => topics.unusable(&name).await?,
         current => current?,
@@ -147,10 +148,12 @@ async fn restored_of(
     Ok((after != before).then_some(Restored { name, before, after, change }))
 }
 
-/// The newest version of a topic at a time, or the one before the current; `None` if the topic never had an object.
+/// The newest version of a topic at a time, or the version before the current one; `None` if the
+/// topic never had an object.
 ///
 /// # Errors
-/// If no version is so old: the topic may not have existed, or its older versions have expired, so it is not removed.
+/// If no version is that old. The topic may not have existed, or its older versions have expired,
+/// so it is not removed.
 async fn version_of(
     topics: &Topics,
     name: &TopicName,
@@ -175,10 +178,10 @@ async fn version_of(
     }
 }
 
-/// The topics as they are and as they will be.
+/// The topics before and after.
 ///
 /// # Errors
-/// If what would be restored cannot be used, because it may be older than a rule that it breaks now.
+/// If a restored topic is invalid; it may predate a rule that it violates now.
 fn catalogues(restored: &[Restored], secrets: &SecretPolicy) -> anyhow::Result<[Catalogue; 2]> {
     let (mut before, mut after) = (Catalogue::default(), Catalogue::default());
     for Restored { name, before: old, after: new, .. } in restored {

@@ -1,7 +1,7 @@
-//! `lastmile secret`: prints a new signing secret, or a new key pair, and where to put it.
+//! `lastmile secret`: prints a new signing secret or key pair, and how to install it.
 //!
-//! The keys go to standard output and to no file, so that a shell or a store of secrets can read them. The next steps
-//! go to standard error and never contain a secret: a log may have them.
+//! The keys go only to standard output, so that a shell or a secret store can read them. The next
+//! steps go to standard error, and never contain a secret, because logs may include them.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::terminal::output::{Output, note};
 
-/// The variable of the next steps.
+/// The variable in the next steps.
 const VARIABLE: &str = "SIGNING_SECRET";
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ fn key_pair_steps(public_key: &PublicKey) -> String {
     )
 }
 
-/// How a deployed stack gets the secret.
+/// The step that gives the secret to a deployed stack.
 fn stack_step() -> String {
     format!(
         "stack: aws secretsmanager create-secret --region REGION --name NAME --secret-string \"${VARIABLE}\"; \

@@ -1,7 +1,7 @@
 //! The actions that the credentials of this console allow.
 //!
-//! The console tests them once at the start. The button of a denied action is disabled and shows the reason. If the test is
-//! inconclusive, the button works, and AWS refuses the request.
+//! The console tests them once at the start. The button of a denied action is disabled and shows
+//! the reason. If the test is inconclusive, the button works, and AWS refuses the request.
 
 use maud::{Markup, html};
 
@@ -17,7 +17,8 @@ impl Access {
         }
     }
 
-    /// A link that looks like a button. If the action is denied, shows its text and the reason instead.
+    /// A link that looks like a button. If the action is denied, shows its text and the reason
+    /// instead.
     pub(super) fn link(
         &self,
         action: Action,

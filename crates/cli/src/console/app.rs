@@ -24,7 +24,7 @@ use crate::operations::replay_sender::ReplayQueues;
 pub(super) type SharedConsole = Arc<Console>;
 
 pub(super) struct Console {
-    /// Display name of the place: `stack live`, or the name of a container.
+    /// The name of the place for display: `stack live`, or the name of a container.
     pub(super) name: String,
     /// The options that name the same place in a command, such as ` --stack live`.
     pub(super) options: String,
@@ -33,7 +33,7 @@ pub(super) struct Console {
     pub(super) caches: Arc<LetterCaches>,
     pub(super) jobs: RunningJobs,
     pub(super) queues: ReplayQueues,
-    /// Name of the stack; `None` if the console was started without one.
+    /// The name of the stack; `None` if the console was started without one.
     pub(super) stack: Option<String>,
     /// The table and the subscriptions of the deployment; `None` if only a container is shown.
     pub(super) deployment: Option<Place>,

@@ -1,7 +1,7 @@
 //! The first page: the causes of dead letters, then the destinations, then the newest dead letters.
 //!
-//! For each cause, the page shows its beginning, its subscriptions, whether dead letters still arrive, the last response, and the
-//! forecast of a replay.
+//! For each cause, the page shows its beginning, its subscriptions, whether dead letters still
+//! arrive, the last response, and the forecast of a replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,13 +31,13 @@ use super::shell::query::{LIST, Query, href, pairs, range_ms};
 use super::sources::SourcesRead;
 use crate::terminal::text;
 
-/// Causes on the page at most, as in `lastmile deadletters why`.
+/// The most causes on the page, as in `lastmile deadletters why`.
 const CAUSES_MAX: usize = 30;
-/// Destinations on the page at most; the most urgent come first.
+/// The most destinations on the page; the most urgent come first.
 const DESTINATIONS_MAX: usize = 10;
-/// Newest dead letters that the page lists.
+/// The number of newest dead letters on the page.
 const NEWEST_MAX: usize = 10;
-/// Characters of a response in a row at most.
+/// The most characters of a response in a row.
 const SAID_CHARS: usize = 120;
 
 pub(super) async fn answer(
@@ -232,7 +232,8 @@ pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     }
 }
 
-/// True if retries hide the beginning of an outage: the oldest event is much older than the first dead letter.
+/// True if retries hide the beginning of an outage: the oldest event is much older than the first
+/// dead letter.
 fn is_long_before(cause: &Cause) -> bool {
     let ages = cause.first_ms.zip(cause.oldest_event_ms);
     ages.is_some_and(|(first_ms, event_ms)| first_ms.saturating_sub(event_ms) > HOUR_MS)

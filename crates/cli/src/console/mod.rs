@@ -1,18 +1,20 @@
-//! The console: one web application on this machine, for `lastmile dev`, a deployed stack, or a container of dead letters.
+//! The console: one web application on this machine, for `lastmile dev`, a deployed stack, or a
+//! container of dead letters.
 //!
-//! A person who investigates failed deliveries switches between totals and single dead letters. The pages show the same values as
-//! the commands:
+//! A person who investigates failed deliveries switches between totals and single dead letters. The
+//! pages show the same values as the commands:
 //!
 //! - The crate `deadletters` finds, groups and replays dead letters.
 //! - [`crate::operations::destinations`] reads the health of destinations.
-//! - [`crate::operations::event_report`] explains which subscriptions get an event.
+//! - [`crate::operations::event_report`] explains which subscriptions match an event.
 //!
-//! The server renders pages of links and forms. This needs the least code, because the values are already there, and a browser
-//! needs no second model of them. Links and forms work with a keyboard, with a screen reader and without scripts. Scripts only
-//! keep an open page up to date.
+//! The server renders pages of links and forms. This needs the least code, because the server
+//! already has the values, and a browser needs no second model of them. Links and forms work with a
+//! keyboard, with a screen reader and without scripts. Scripts only keep an open page up to date.
 //!
-//! [`shell`] has what all pages share. Its guard checks every request before its route. [`home`] is the first page. Each folder
-//! has one subject: [`letters`], [`destinations`], [`subscriptions`], [`replay`], and [`live`] for `lastmile dev`.
+//! [`shell`] has the parts that all pages share. Its guard checks every request before its route.
+//! [`home`] is the first page. Each folder has one subject: [`letters`], [`destinations`],
+//! [`subscriptions`], [`replay`], and [`live`] for `lastmile dev`.
 //!
 //! Promises:
 //!
@@ -21,7 +23,7 @@
 //! - Only a form of these pages changes anything.
 //! - No page costs a storage request while cached data is fresh.
 //!
-//! The ledgers record what was sent. Everything else is gone when the process ends.
+//! The ledgers record sent dead letters. All other data is lost when the process ends.
 
 mod access;
 mod app;
@@ -70,13 +72,13 @@ use crate::terminal::output::note;
 
 /// The place that a console shows, and the actions that it allows.
 pub(crate) struct Setup {
-    /// Display name of the place.
+    /// The name of the place for display.
     pub(crate) name: String,
     /// Command-line options that name the same place, such as ` --stack live`.
     pub(crate) options: String,
     pub(crate) letters: DeadLetters,
     pub(crate) queues: ReplayQueues,
-    /// Name of the stack, if there is one.
+    /// The name of the stack, if there is one.
     pub(crate) stack: Option<String>,
     /// The table and the subscriptions, if they are known.
     pub(crate) deployment: Option<Place>,
@@ -138,7 +140,8 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> anyhow::Result<Serve
 }
 
 impl Served {
-    /// Stops serving pages, then waits for the replays under way. Tells the person how to interrupt and continue them.
+    /// Stops serving pages, then waits for the replays under way. Prints how to interrupt and
+    /// resume them.
     ///
     /// # Errors
     /// When signals cannot be received.
@@ -194,7 +197,8 @@ fn router(console: &SharedConsole) -> Router {
             let why = "This address does not take such a request.";
             PageError::new(StatusCode::METHOD_NOT_ALLOWED, "Not here", why)
         })
-        // axum runs the last layer first, so the guard sees every request before any route and fallback.
+        // axum runs the last layer first, so the guard sees every request before any route and
+        // fallback.
         .layer(from_fn_with_state(Arc::clone(console), guard::check))
         .with_state(Arc::clone(console))
 }

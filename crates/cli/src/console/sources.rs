@@ -20,9 +20,9 @@ use crate::operations::files::Files;
 use crate::operations::topics::Wanted;
 use crate::terminal::text;
 
-/// Interval between checks of the files.
+/// The interval between checks of the files.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Maximum age of the subscriptions of a deployment.
+/// The maximum age of the subscriptions of a deployment.
 const DEPLOYED_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 
 /// The source of the subscriptions.
@@ -31,7 +31,7 @@ pub(crate) enum Sources {
     Files(FileSources),
     /// A deployment.
     Deployed(DeployedSources),
-    /// No source is named: the console shows only a container of dead letters.
+    /// The console shows only a container of dead letters.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SourcesRead {
     /// The reason why the latest reading failed; `reading` is then an earlier one.
     pub(super) problem: Option<String>,
     pub(super) at_ms: u64,
-    /// The files, or the place of the deployment, for display.
+    /// The files, or the address of the deployment, for display.
     pub(super) names: String,
     /// The texts of the files, to detect changes.
     texts: Option<String>,

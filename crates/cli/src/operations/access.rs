@@ -1,11 +1,11 @@
 //! Tests which actions of the console S3 allows, by writes that cannot succeed.
 //!
-//! S3 checks permissions before the digest of a body. A write with a wrong digest therefore fails either way: with
-//! `AccessDenied`, or because of the digest. The test stores nothing, needs no IAM permission, and honours bucket policies.
-//! Replays and dismissals both begin with such a write.
+//! S3 checks permissions before the digest of a body. A write with a wrong digest therefore fails
+//! either way: with `AccessDenied`, or because of the digest. The test stores nothing, needs no IAM
+//! permission, and honours bucket policies. Replays and dismissals both begin with such a write.
 //!
-//! SQS has no such request, so permissions of the queue are not tested. If SQS refuses a replay, the replay reports the error and
-//! has sent nothing.
+//! SQS has no such request, so permissions of the queue are not tested. If SQS refuses a replay,
+//! the replay reports the error and has sent nothing.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
@@ -45,9 +45,9 @@ impl Access {
     }
 }
 
-/// The folder of ledgers, which a replay writes before it sends, and the folder of dismissals.
+/// The folders that actions write to first: of ledgers for a replay, and of dismissals.
 const FOLDERS: [&str; 2] = ["_replays", "_dismissed"];
-/// A digest that does not match the body. The ETag below it belongs to no object.
+/// A digest that does not match the body. The ETag below belongs to no object.
 const WRONG_MD5: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 const WRONG_ETAG: &str = "\"none\"";
 

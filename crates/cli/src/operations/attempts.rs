@@ -1,7 +1,8 @@
-//! The attempts of a delivery whose destination cannot be reached.
+//! Computes the attempts of a delivery whose destination is unreachable.
 //!
-//! Separate because `check` shows it for each subscription and warns where a policy allows more. Attempts that get no
-//! response are retried in every dialect, so these are the most attempts that a policy makes.
+//! Separate because `check` shows them for each subscription, and warns about policies that allow
+//! more. Every dialect retries attempts without a response, so these are the most attempts of a
+//! policy.
 
 use std::collections::HashMap;
 
@@ -9,16 +10,15 @@ use delivery::explain::{Always, Endpoint, explain};
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::RetryPolicy;
 
-/// The attempts of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tries {
     /// The number of requests.
     pub(crate) attempts: usize,
-    /// When the last one begins, since publication.
+    /// The start of the last attempt, since publication.
     pub(crate) last_at_ms: u64,
 }
 
-/// The attempts by the policy that decides them: many subscriptions have the same.
+/// The attempts by retry policy, because many subscriptions have the same policy.
 #[derive(Default)]
 pub(crate) struct Attempts<'a>(HashMap<&'a RetryPolicy, Tries>);
 

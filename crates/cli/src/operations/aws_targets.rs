@@ -1,7 +1,8 @@
-//! Finds the AWS targets that a deployment would refuse, before it does.
+//! Finds AWS targets that a deployment would refuse, before it does.
 //!
-//! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, and `try` and `dev` with the variable
-//! `AWS_TARGETS` of this machine. The decision is the core's ([`AwsPolicy`]); the advice here is what the reader can change.
+//! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, and `try` and
+//! `dev` with the variable `AWS_TARGETS` of this machine. The core decides ([`AwsPolicy`]); this
+//! module adds advice that the reader can follow.
 
 use adapters::settings::AWS_TARGETS;
 use anyhow::Context as _;
@@ -13,23 +14,23 @@ use crate::operations::locations::Locations;
 use crate::operations::stack::Stack;
 use crate::operations::writable::Problem;
 
-/// The outputs with the ARNs of functions.
+/// The stack outputs with the ARNs of functions.
 const FUNCTIONS: [&str; 3] = ["DispatchFunctionArn", "DeadLetterFunctionArn", "IngressFunctionArn"];
 
 /// The targets that a deployment allows.
 pub(crate) struct TargetRules {
     policy: AwsPolicy,
-    /// The setting that lists them, for messages.
+    /// The setting that lists the allowed targets, for messages.
     list: String,
-    /// The place for a further entry, for help.
+    /// The place where a further entry belongs, for advice.
     place: &'static str,
 }
 
 impl TargetRules {
-    /// The rules of a stack. Without one, those of the variable of this machine, if it is set.
+    /// The rules of a stack. Without a stack, those of the variable of this machine, if it is set.
     ///
     /// # Errors
-    /// When the list cannot be read.
+    /// When the list is invalid.
     pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Option<Self>> {
         match stack {
             Some(stack) => Self::of_stack(stack).map(Some),
@@ -40,10 +41,11 @@ impl TargetRules {
         }
     }
 
-    /// The rules of commands that send from this machine: without the variable, they use no target.
+    /// The rules of commands that send from this machine. Without the variable they allow no
+    /// target.
     ///
     /// # Errors
-    /// When the variable cannot be read.
+    /// When the variable is invalid.
     pub(crate) fn here() -> anyhow::Result<Self> {
         Self::of_variable(
             "the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials",
@@ -68,7 +70,8 @@ impl TargetRules {
         })
     }
 
-    /// The problem with the target of a subscription; `None` if it is allowed, or there is none.
+    /// The problem with the target of a subscription; `None` if the target is allowed, or there is
+    /// none.
     pub(crate) fn problem(&self, subscription: &Subscription) -> Option<Problem> {
         let target = subscription.destination.aws.as_deref()?;
         let refusal = self.policy.refusal(&subscription.name.topic.namespace, target)?;
@@ -95,15 +98,15 @@ impl TargetRules {
     }
 }
 
-/// The targets that the variable of this machine lists.
+/// The targets in the variable of this machine.
 pub(crate) fn listed_here() -> String {
     std::env::var(AWS_TARGETS).unwrap_or_default()
 }
 
-/// Warnings about the targets that commands on this machine do not use.
+/// Warnings about targets that commands on this machine do not use.
 ///
 /// # Errors
-/// When the variable cannot be read.
+/// When the variable is invalid.
 pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     let rules = TargetRules::here()?;
     let at = Locations { reading, first: "" };
@@ -115,7 +118,7 @@ pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     Ok(found.collect())
 }
 
-/// The queues and functions of a stack. Its buckets and its table are of services without targets.
+/// The queues and functions of a stack. No target uses the services of its buckets and its table.
 fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
     let named = stack.own_queues().filter_map(|url| url.rsplit('/').next());
     let queues = named.filter_map(|name| Some(format!("{}:{name}", stack.arn_of("sqs")?)));

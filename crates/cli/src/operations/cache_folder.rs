@@ -1,4 +1,4 @@
-//! The folder in which the reads of buckets with dead letters are cached.
+//! Finds the folder for cached reads of dead-letter buckets.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,9 +7,9 @@ use crate::terminal::usage::usage_error;
 
 /// The variable that turns the cache off.
 const CACHE: &str = "LASTMILE_CACHE";
-/// Its only value.
+/// The only value of that variable.
 const OFF: &str = "off";
-/// The variables that name a folder for caches, in order, and the path in it.
+/// The variables that name a folder for caches, in order of precedence, and the path within it.
 /// <https://specifications.freedesktop.org/basedir/latest/>
 const FOLDERS: [(&str, &str); 3] = [
     ("XDG_CACHE_HOME", "lastmile/dead-letters"),
@@ -17,7 +17,7 @@ const FOLDERS: [(&str, &str); 3] = [
     ("HOME", ".cache/lastmile/dead-letters"),
 ];
 
-/// The folder by these variables; `None` if the cache is off, or there is no place for it.
+/// The folder according to these variables; `None` if the cache is off, or no variable is set.
 ///
 /// # Errors
 /// A usage error for an unknown value of `LASTMILE_CACHE`.
@@ -34,7 +34,7 @@ pub(crate) fn folder(
     }
     let folders = FOLDERS.into_iter().filter_map(|(name, path)| Some((variable(name)?, path)));
     let mut folders = folders.map(|(folder, path)| (PathBuf::from(folder), path));
-    // By the specification, a relative path is ignored.
+    // The specification requires that relative paths are ignored.
     let folder = folders.find(|(folder, _)| folder.is_absolute());
     Ok(folder.map(|(folder, path)| folder.join(path)))
 }

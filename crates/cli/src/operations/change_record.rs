@@ -1,8 +1,9 @@
-//! The record of a change: who made it and why, in the metadata of every object that it writes.
+//! The record of a change: its author and reason, in the metadata of every object that it writes.
 //!
-//! Separate because `apply`, `rollback` and `subscriptions delete` record the same, and `subscriptions history` shows it.
-//! AWS says who the caller is, since STS answers everybody and its client is linked anyway. The name of a user on a
-//! machine would be that of a build server. If STS does not answer, the change is made without a name.
+//! Separate because `apply`, `rollback` and `subscriptions delete` write the same record, and
+//! `subscriptions history` shows it. STS identifies the author, because every caller may use it and
+//! its client is linked anyway. The user name of the machine would often be that of a build server.
+//! If STS does not respond, the change is made without an author.
 
 use std::time::Duration;
 
@@ -19,10 +20,10 @@ use crate::terminal::advice::aws_error;
 use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 
-/// The limit for a response of STS: nobody waits longer for a name.
+/// The timeout of STS. The name is not worth a longer wait.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The most characters of a message. Percent-encoded, four bytes of a character are twelve, and all metadata of an object
-/// has at most 2 KB.
+/// The longest message, in characters. A character has at most four bytes, which are twelve when
+/// percent-encoded, and all metadata of an object has at most 2 KB.
 const MESSAGE_MAX_CHARACTERS: usize = 140;
 /// The names of the metadata.
 const BY: &str = "by";
@@ -39,14 +40,14 @@ pub(crate) struct RecordArgs {
 /// The author of a change and the reason for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChangeRecord {
-    /// The ARN of the caller; `None` if it is not known.
+    /// The ARN of the caller; `None` if it is unknown.
     pub(crate) by: Option<String>,
-    /// The reason, if one was given.
+    /// The reason, if one is given.
     pub(crate) message: Option<String>,
 }
 
 impl RecordArgs {
-    /// The record of a change that is made now. In a folder nothing is recorded.
+    /// The record of a change that is made now. A folder stores no record.
     pub(crate) async fn record(&self, location: &Location) -> ChangeRecord {
         let message = self.message.clone();
         if let Location::Folder(_) = location {
@@ -67,13 +68,12 @@ impl RecordArgs {
 }
 
 impl ChangeRecord {
-    /// The record in the metadata of an object. Other programs may have written it without one.
+    /// Reads the record from the metadata of an object. Objects of other programs may have none.
     pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let value = |name: &str| metadata.get(name).cloned();
         Self { by: value(BY), message: value(MESSAGE) }
     }
 
-    /// The record as metadata.
     pub(crate) fn metadata(&self) -> Metadata {
         let all = [(BY, &self.by), (MESSAGE, &self.message)];
         all.into_iter()
@@ -82,7 +82,7 @@ impl ChangeRecord {
     }
 }
 
-/// Reads a message. Space at its ends is dropped, as in any header.
+/// Parses a message. Leading and trailing space is removed, as in any header.
 fn message(text: &str) -> Result<String, String> {
     let text = text.trim();
     match text.chars().count() {
@@ -94,7 +94,7 @@ fn message(text: &str) -> Result<String, String> {
     }
 }
 
-/// The ARN of the caller of AWS.
+/// The ARN of the AWS caller.
 async fn caller() -> anyhow::Result<String> {
     let timeouts =
         TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();

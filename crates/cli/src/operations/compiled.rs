@@ -1,6 +1,7 @@
-//! Subscription files as the objects that dispatch reads, for `dev` and `demo`.
+//! Compiles subscription files into the objects that dispatch reads, for `dev` and `demo`.
 //!
-//! The objects are in the data folder, so nothing is written beside the files. What is no longer in the files is removed.
+//! The objects are in the data folder, so nothing is written beside the files. Subscriptions that
+//! are no longer in the files are removed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +12,13 @@ use dialects::Reading;
 use crate::operations::change_record::ChangeRecord;
 use crate::operations::topics::{Plan, Topics};
 
-/// The folder of the objects within a data folder.
+/// The folder of the objects, within a data folder.
 const FOLDER: &str = "subscriptions";
-/// The owner of everything in it.
+/// The owner of all these objects.
 const OWNER: &str = "files";
 
-/// The objects of files in a data folder.
+/// The compiled objects in a data folder.
 pub(crate) struct Compiled {
-    /// Their folder.
     pub(crate) folder: PathBuf,
     topics: Topics,
 }
@@ -27,7 +27,7 @@ impl Compiled {
     /// Opens the objects in this data folder.
     ///
     /// # Errors
-    /// If the folder cannot be made.
+    /// If the folder cannot be created.
     pub(crate) async fn below(data: &Path) -> anyhow::Result<Self> {
         let folder = data.join(FOLDER);
         let made = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
@@ -36,7 +36,7 @@ impl Compiled {
         Ok(Self { folder, topics })
     }
 
-    /// Writes what the files have now.
+    /// Writes the current content of the files.
     ///
     /// # Errors
     /// If an object cannot be read or written.

@@ -1,4 +1,4 @@
-//! The container of dead letters, named by its address or by a stack.
+//! Opens the container of dead letters, named by its address or by a stack.
 
 use deadletters::DeadLetters;
 use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
@@ -27,7 +27,7 @@ impl ContainerArgs {
         self.stack.as_deref()
     }
 
-    /// The options as they were given, for a printed command that reads the same container.
+    /// The options as given, for a printed command that reads the same container.
     pub(crate) fn options(&self) -> String {
         let options =
             [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];

@@ -1,49 +1,50 @@
-//! A request as a curl command that a person copies: the same bytes as the sender would send. Pure.
+//! Formats a request as a curl command to copy, which sends the same bytes as the sender. Pure.
 //!
-//! Separate because the text has to be correct for a shell and for curl, whatever is in an event. `try` and the page of a dead
-//! letter print such commands: each decides which headers there are, and which words stand in place of credentials.
+//! Separate because the text must be correct for a shell and for curl, whatever an event contains.
+//! `try` and the page of a dead letter print such commands. Each of them chooses the headers, and
+//! the words that replace credentials.
 
 use adapters::http::AGENT;
 use delivery::shell::quoted;
 
 use crate::operations::shell::{codes, is_written_as_code, typed};
 
-/// A longer event does not fit into one argument of a program, so it goes through a pipe:
-/// `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), with room for quotes.
+/// A longer event does not fit into one argument of a program, so it is passed through a pipe. The
+/// limit is `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), minus room for quotes.
 const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
-/// For a longer body curl asks whether it is wanted, which the sender never does.
+/// The body size from which curl sends `Expect: 100-continue`, which the sender never does.
 const ASKED_FROM_BYTES: usize = 1_024;
 
-/// A request for curl.
 pub(crate) struct CurlRequest<'a> {
     pub(crate) method: &'a str,
-    /// The address, as a word of a shell.
+    /// The URL as a shell word.
     pub(crate) url: String,
-    /// Options for the connection, each made by [`option`].
+    /// Options for the connection, each from [`option`].
     pub(crate) options: String,
     pub(crate) headers: Vec<CurlHeader>,
     pub(crate) body: &'a [u8],
 }
 
-/// A header: its name in lower case, as the sender writes it, and the whole header as a word of a shell.
+/// A header: its name in lower case, as the sender writes it, and the complete header as a shell
+/// word.
 pub(crate) struct CurlHeader {
     name: String,
     word: String,
 }
 
 impl CurlHeader {
-    /// A header that may be shown.
+    /// Creates a header whose value may be shown.
     pub(crate) fn new(name: &str, value: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let word = match value {
-            // With a colon and nothing behind it curl removes the header.
+            // curl removes a header that ends in a colon; a semicolon sends it empty.
             "" => typed(&format!("{name};")),
             value => typed(&format!("{name}: {value}")),
         };
         Self { name, word }
     }
 
-    /// A header whose value ends with this word of a shell.
+    /// Creates a header whose value ends with this shell word.
     pub(crate) fn with_word(name: &str, beginning: &str, word: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let word = format!("{}{word}", quoted(&format!("{name}: {beginning}")));
@@ -52,10 +53,11 @@ impl CurlHeader {
 }
 
 impl CurlRequest<'_> {
-    /// The command. What curl would add by itself is removed, and what the sender adds is in it.
+    /// The complete command. It removes the defaults of curl, and adds those of the sender.
     pub(crate) fn command(&self) -> String {
         let has = |name: &str| self.headers.iter().any(|header| header.name == name);
-        // The sender has no settings of a person and no proxy; brackets would be ranges of addresses.
+        // Disable the person's curl configuration and the proxy, which the sender does not use.
+        // Disable globbing, because curl would expand brackets.
         let mut curl = format!(
             "curl --disable --globoff --noproxy '*' --request {} {}",
             self.method, self.url
@@ -78,13 +80,13 @@ impl CurlRequest<'_> {
     }
 }
 
-/// An option on a line of its own.
+/// An option on a separate line.
 pub(crate) fn option(name: &str, word: &str) -> String {
     format!(" \\\n  --{name} {word}")
 }
 
-/// A curl command with this body, to the byte. Where it cannot be an argument, or could not be copied, it comes
-/// through a pipe.
+/// Adds exactly this body to a curl command. The body comes through a pipe if it does not fit into
+/// an argument, or cannot be copied.
 fn with_body(curl: &str, body: &[u8]) -> String {
     match std::str::from_utf8(body) {
         Ok(text) if text.chars().any(is_written_as_code) => piped("%b", &codes(body), curl),

@@ -1,8 +1,8 @@
-//! Which `lastmile dev` uses a data folder: one at a time, since two would write the same files.
+//! Locks a data folder for one `lastmile dev`, because two would write the same files.
 //!
-//! The lock is the operating system's, on a file in the folder, and ends with the process, however that ends: a file
-//! that a crash left behind locks nothing. The file says where the holder and its local AWS listen, for whoever comes
-//! second, and for commands that ask for what its table holds.
+//! The operating system locks a file in the folder, until the process ends in any way. Therefore a
+//! file left by a crash does not lock the folder. The file contains the addresses of the holder and
+//! its local AWS, for a second `dev` and for commands that read its table.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,20 +14,20 @@ use anyhow::{Context as _, anyhow};
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The file, in the data folder.
+/// The name of the file in the data folder.
 const NAME: &str = "dev.lock";
-/// More than an address has.
+/// More than the addresses need.
 const ADDRESS_MAX_BYTES: u64 = 256;
 
-/// A data folder that nobody else uses, until this goes out of scope.
+/// The lock on a data folder, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 
 impl DataLock {
-    /// Takes the folder, and makes it if there is none.
+    /// Locks the folder, and creates it if it is missing.
     ///
     /// # Errors
-    /// When another `lastmile dev` uses it: says which, and what to do. When it cannot be written.
+    /// When another `lastmile dev` uses it (with its address and advice), or it cannot be written.
     pub(crate) fn take(data: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("the data folder {} cannot be written", text::path(data));
         std::fs::create_dir_all(data).with_context(cannot)?;
@@ -38,7 +38,7 @@ impl DataLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut address = String::new();
-                // Not every system lets others read a locked file.
+                // Some systems do not allow others to read a locked file.
                 let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut address);
                 let at = match (read, address.lines().next()) {
                     (Ok(_), Some(address)) => format!(", at {address}"),
@@ -49,7 +49,7 @@ impl DataLock {
                     text::path(data)
                 );
             }
-            // Some network file systems have no locks: then nobody can know.
+            // Some network file systems have no locks, so other users are unknown.
             Err(TryLockError::Error(error)) => note(format_args!(
                 "whether another lastmile dev uses the data folder {} is unknown: {}",
                 text::path(data),
@@ -59,9 +59,9 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Says where its holder listens, and its local AWS once that does.
+    /// Writes the address of the holder, and of its local AWS once that listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
-        // If that fails, whoever asks is told less.
+        // Ignore errors: without the addresses, messages only contain less.
         let _ = self.write(addresses);
     }
 
@@ -75,7 +75,7 @@ impl DataLock {
 /// The endpoint of the local AWS of the `lastmile dev` that uses this data folder.
 ///
 /// # Errors
-/// When none does.
+/// When no `lastmile dev` uses it.
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(

@@ -1,10 +1,13 @@
-//! The log lines that `lastmile dev` keeps in its data folder, so that `lastmile trace` finds what happened to an event.
+//! Writes the log lines of `lastmile dev` to its data folder, so that `lastmile trace` can trace an
+//! event.
 //!
-//! Separate from the page of `dev`, which keeps bodies in memory and forgets them at the end. A line is what a deployed
-//! function logs: it has ids, statuses and times, and neither bodies nor credentials.
+//! Separate from the page of `dev`, which keeps bodies in memory and discards them at exit. A line
+//! is what a deployed function logs: it contains ids, statuses and times, but no bodies or
+//! credentials.
 //!
-//! Promises: two files of at most [`FILE_MAX_BYTES`] each, so the newest lines are always there; a disk that is full is
-//! reported once and stops nothing. Expects one writer, whom the lock of the folder selects.
+//! Promises: two files of at most [`FILE_MAX_BYTES`] each always contain the newest lines. A full
+//! disk is reported once and stops nothing. Requires a single writer, which the lock of the folder
+//! ensures.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -16,12 +19,12 @@ use anyhow::{anyhow, bail};
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The newest lines, and before them those of the file that was full.
+/// The file of the newest lines, and the previous file, which was full.
 const FILES: [&str; 2] = ["log.ndjson", "log.1.ndjson"];
 /// About 80,000 lines.
 const FILE_MAX_BYTES: u64 = 32 * 1_024 * 1_024;
 
-/// The file that lines are added to.
+/// The file to which lines are appended.
 #[derive(Debug)]
 pub(crate) struct DevLog {
     folder: PathBuf,
@@ -31,7 +34,7 @@ pub(crate) struct DevLog {
 }
 
 impl DevLog {
-    /// Opens that of a data folder.
+    /// Opens the log of a data folder.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -44,7 +47,7 @@ impl DevLog {
         Ok(Self { folder: folder.to_owned(), file, bytes, is_broken: false })
     }
 
-    /// Adds a line, which ends in a line end.
+    /// Appends a line, including its line end.
     pub(crate) fn add(&mut self, line: &str) {
         if let Err(error) = self.try_add(line)
             && !self.is_broken
@@ -70,7 +73,7 @@ impl DevLog {
     }
 }
 
-/// The lines of a data folder that are wanted, oldest first.
+/// Reads the wanted lines of a data folder, oldest first.
 ///
 /// # Errors
 /// When there are no lines, or they cannot be read.
@@ -92,7 +95,8 @@ pub(crate) fn lines(
         let file = file.map_err(|error| {
             anyhow!("{} cannot be read: {}", text::path(path), io_words(&error))
         })?;
-        // A line that is being written is no JSON yet, and one that is no text is none of ours.
+        // A line that is being written is not JSON yet. A line that is not text comes from another
+        // program.
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         wanted.extend(lines.filter(|line| is_wanted(line)));
     }

@@ -1,19 +1,22 @@
-//! Which variables of this machine's environment a command may send.
+//! Decides which environment variables of this machine a command may send.
 //!
-//! A subscription names its secrets, and `env:NAME` may be any variable of whoever runs a command. The
-//! file may be somebody else's, and so may the address. Separate because `try` and `dev` both
-//! send requests from the machine of a developer.
+//! A subscription names its secrets, and `env:NAME` may be any variable of the person who runs a
+//! command. Both the file and the address may come from another person. Separate because `try` and
+//! `dev` both send requests from a developer's machine.
 //!
-//! The same holds for who this person is at AWS: a signature is good for one host only, but a token is good for whoever
-//! believes its audience, which is also the file's. An AWS target needs no question: `AWS_TARGETS` lists those that are used, and only
-//! AWS sees the signature.
+//! The same applies to the person's AWS identity. A signature is valid for one host only. But a
+//! token is valid for every receiver that accepts its audience, which the file also sets. An AWS
+//! target needs no consent: `AWS_TARGETS` lists the allowed targets, and only AWS sees the
+//! signature.
 //!
-//! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when
-//! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
-//! request by its address, since the file may change while `dev` runs.
+//! Promises: a variable is sent only if the person named it with `--env` (then to any host), or
+//! agreed to send it to the hosts shown in the question. `dev` may also send it to this machine.
+//! The decision is made for each request by its address, because the file may change while `dev`
+//! runs.
 //!
-//! Does not ask about stored secrets, which only an extension of Lambda reads: who runs one on this machine has
-//! said so by its port. Nor does it restrict the deployed function, whose environment holds what was meant for it.
+//! Does not ask about stored secrets, because only a Lambda extension reads them, and people
+//! configure its port on purpose. Does not restrict the deployed function, whose environment
+//! contains only its own variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -44,16 +47,16 @@ pub(crate) struct EnvironmentArgs {
     identity: bool,
 }
 
-/// Whether a destination may see who the person is at AWS; this machine may.
+/// The destinations that may see the person's AWS identity; this machine always may.
 #[derive(Debug, Default)]
 struct Shows {
     all: bool,
-    /// What others see, as [`shown`] says it.
+    /// Descriptions from [`shown`] that the person agreed to.
     agreed: BTreeSet<String>,
 }
 
 impl Shows {
-    /// Whether requests to this destination may show it.
+    /// Returns true if requests to this destination may show the identity.
     fn has(&self, to: &Destination) -> bool {
         self.all
             || is_here(&to.url)
@@ -62,19 +65,19 @@ impl Shows {
     }
 }
 
-/// What may be sent.
+/// The variables that may be sent.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Allowed {
-    /// Variables that any host may have.
+    /// Variables that any host may receive.
     names: BTreeSet<String>,
-    /// Those that these hosts may have.
+    /// Variables that only these hosts may receive.
     hosts: Receivers,
 }
 
-/// Who receives each variable: the hosts, by its name.
+/// The hosts that receive each variable, by its name.
 pub(crate) type Receivers = BTreeMap<String, BTreeSet<String>>;
 
-/// Who receives the variables that these subscriptions name.
+/// The receivers of the variables that these subscriptions name.
 pub(crate) fn receivers<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> Receivers {
@@ -90,10 +93,11 @@ pub(crate) fn receivers<'a>(
 }
 
 impl EnvironmentArgs {
-    /// The variables that may be sent: the named ones, and the others if a person agrees.
+    /// Returns the variables that may be sent: the named ones, and the others if the person agrees.
     ///
     /// # Errors
-    /// A usage error that lists who would receive what, if nobody can be asked or the answer is no.
+    /// A usage error with the receivers, if there is no terminal for the question or the person
+    /// declines.
     pub(crate) fn allow(&self, receivers: &Receivers) -> anyhow::Result<Allowed> {
         let names: BTreeSet<String> = self.allowed.iter().cloned().collect();
         let mut hosts = receivers.clone();
@@ -113,10 +117,12 @@ impl EnvironmentArgs {
         Ok(Allowed { names, hosts })
     }
 
-    /// Who the person is at AWS, for the hosts of these subscriptions that may see it, if the person agrees.
+    /// Returns the person's AWS identity. Requests show it to a destination that is elsewhere only
+    /// if the person agrees, with the option or at the terminal.
     ///
     /// # Errors
-    /// A usage error that lists them, if nobody can be asked or the answer is no.
+    /// A usage error with the hosts, if there is no terminal for the question or the person
+    /// declines.
     pub(crate) fn identity<'a>(
         &self,
         subscriptions: impl IntoIterator<Item = &'a Subscription>,
@@ -148,27 +154,28 @@ impl EnvironmentArgs {
 }
 
 impl Allowed {
-    /// Whether a variable may be sent to this address.
+    /// Returns true if a variable may be sent to this address.
     fn has(&self, name: &str, to: &Url) -> bool {
         let has_host = |hosts: &BTreeSet<String>| hosts.contains(&host_of(to));
         self.names.contains(name) || self.hosts.get(name).is_some_and(has_host)
     }
 }
 
-/// A line about who receives a variable.
+/// A line with the receivers of a variable.
 fn sends(name: &str, hosts: &BTreeSet<String>) -> String {
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     format!("  {} to {}\n", text::line(name), text::line(&hosts.join(", ")))
 }
 
-/// A lookup of these variables for the addresses that may have them; any for this machine, if it may.
+/// Returns a lookup of variables that checks the receiving address. With `also_here`, this machine
+/// may receive any variable.
 pub(crate) fn lookup(
     allowed: Allowed,
     also_here: bool,
 ) -> impl Fn(&str, Option<&Url>) -> Option<String> {
     let reported = Mutex::new(BTreeSet::new());
     move |name, to| {
-        // What the store of secrets needs itself is sent to nobody.
+        // The secret store needs this variable itself, and sends it nowhere.
         let Some(to) = to else { return std::env::var(name).ok() };
         if allowed.has(name, to) || (also_here && is_here(to)) {
             return std::env::var(name).ok();
@@ -184,7 +191,7 @@ pub(crate) fn lookup(
     }
 }
 
-/// Who receives the variables that these subscriptions send to other machines.
+/// The receivers on other machines of the variables that these subscriptions name.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
     let is_elsewhere =
@@ -192,7 +199,7 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
-/// What other machines see of who runs the command.
+/// Descriptions of the identity that other machines see.
 fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
@@ -201,7 +208,8 @@ fn shown_elsewhere<'a>(
     destinations.filter(is_asked).filter_map(shown).collect()
 }
 
-/// What a destination sees, if its requests show who is calling at AWS.
+/// A description of the identity that a destination sees; `None` if its requests do not show the
+/// AWS caller.
 fn shown(destination: &Destination) -> Option<String> {
     let host = destination.host();
     if let Some(SignatureScope { service, region, .. }) = destination.signing_scope() {
@@ -213,7 +221,7 @@ fn shown(destination: &Destination) -> Option<String> {
     }
 }
 
-/// Says who receives which variables.
+/// Prints the receivers of each variable.
 pub(crate) fn report(receivers: &Receivers) {
     if !receivers.is_empty() {
         let lines: String = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();

@@ -1,4 +1,4 @@
-//! Files of events: their text, and the JSON documents in it.
+//! Reads files of events: their text, and its JSON documents.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The text of a file of events, without a mark of byte order; - is standard input.
+/// Reads a file of events, without a byte order mark; `-` is standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
         "-" => standard_input(),
@@ -33,13 +33,13 @@ fn standard_input() -> anyhow::Result<String> {
         .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
 }
 
-/// The JSON documents of a text, each with its first line. If the text is not a sequence of
-/// documents, each line is one, so that a bad line affects no other.
+/// Splits a text into JSON documents, each with its first line number. If the text is not a
+/// sequence of documents, each line is one, so that an invalid line does not affect others.
 pub(crate) fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
     let sequence: Result<Vec<&RawValue>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
     if let Ok(sequence) = sequence {
-        // A raw value borrows from the text: the distance of their addresses is its offset.
+        // A raw value borrows from the text, so the difference of the addresses is its offset.
         let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
         let (mut counted, mut line) = (0, 1);
         let line_of = |document: &&RawValue| {

@@ -1,7 +1,7 @@
 //! Reports which subscriptions of a topic get an event, and why.
 //!
-//! `lastmile explain --event` and the console show the report. `delivery::explain::event_matches` reads and matches each event as
-//! dispatch does. Nothing is matched here.
+//! `lastmile explain --event` and the console show the report. `delivery::explain::event_matches`
+//! reads and matches each event as dispatch does. Nothing is matched here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,26 +19,27 @@ use serde::Serialize;
 use crate::operations::exchange_text;
 use crate::operations::shown_exchange::ShownExchange;
 
-/// An event, and the result for each subscription of a topic. The members and their order are a contract.
+/// The result of an event for each subscription of a topic. The members and their order are a
+/// contract.
 #[derive(Serialize)]
 pub(crate) struct EventReport {
-    /// Position in the file, from 1.
+    /// The position in the file, from 1.
     pub(crate) event: usize,
     pub(crate) id: Option<String>,
     #[serde(rename = "type")]
     pub(crate) event_type: Option<String>,
     pub(crate) topic: String,
-    /// The event as it was received, if a template renders it.
+    /// The event as received, if a template renders it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) received: Option<String>,
-    /// The reason why the text is not an event. It would become a dead letter.
+    /// The reason why the text is not an event and would become a dead letter.
     pub(crate) problem: Option<String>,
     pub(crate) subscriptions: Vec<SubscriptionReport>,
-    /// The topics that the event goes on to from this topic.
+    /// The topics to which this topic forwards the event.
     pub(crate) onward: Vec<OnwardReport>,
 }
 
-/// The results on a topic that an event goes on to.
+/// The results on a topic to which the event is forwarded.
 #[derive(Serialize)]
 pub(crate) struct OnwardReport {
     pub(crate) topic: String,
@@ -52,32 +53,32 @@ pub(crate) struct OnwardReport {
 pub(crate) struct SubscriptionReport {
     pub(crate) subscription: String,
     pub(crate) matches: bool,
-    /// True if the subscription gets no new events any more.
+    /// True if the subscription has expired, and receives no new events.
     pub(crate) expired: bool,
     /// True if each delivery becomes a dead letter at once, for a later replay.
     pub(crate) paused: bool,
-    /// The moment before which no attempt is made, if the event were published now; `null` if it is due at once.
+    /// The earliest attempt if the event were published now; `null` if it is due at once.
     pub(crate) not_before: Option<String>,
     pub(crate) destination: String,
     pub(crate) filter: PartReport,
-    /// Headers whose values are changed so that they can be sent.
+    /// Headers whose values are changed because they cannot be sent as they are.
     pub(crate) changed_headers: Vec<HeaderReport>,
-    /// The request that the templates of its destination make of the event.
+    /// The request that the templates of the destination render.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<RequestReport>,
 }
 
-/// The request that templates make of an event, or the reason why they make none.
+/// The rendered request, or the reason why rendering fails.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestReport {
-    /// The request that would be sent. Headers that need a secret are left out.
+    /// The request that would be sent, without headers that need a secret.
     Rendered(RenderedRequest),
     /// The delivery would become a dead letter.
     Failed { problem: String },
 }
 
-/// A request that would be sent.
+/// A request that templates rendered.
 #[derive(Serialize)]
 pub(crate) struct RenderedRequest {
     method: &'static str,
@@ -124,20 +125,20 @@ pub(crate) struct PartReport {
     pub(crate) matches: bool,
     pub(crate) found: Vec<FoundReport>,
     pub(crate) problem: Option<String>,
-    /// Position of the problem in the condition, in characters from 1.
+    /// The position of the problem in the condition, in characters from 1.
     pub(crate) column: Option<usize>,
     pub(crate) parts: Vec<PartReport>,
 }
 
-/// A value of the event as it was written in JSON; `null` if the event has none.
+/// A value of the event as it was written in JSON; `null` if it is missing.
 #[derive(Serialize)]
 pub(crate) struct FoundReport {
     pub(crate) name: String,
     pub(crate) value: Option<String>,
 }
 
-/// Decodes the events of a record on this topic. If the topic lists an AWS service in `from`, a message of that service is read
-/// as such. Any other message is read as an event.
+/// Decodes the events of a record on this topic. If the topic lists an AWS service in `from`, a
+/// message of that service is decoded in its format. Any other message is decoded as an event.
 pub(crate) fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>) -> Vec<Element> {
     let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
     let publisher = envelope::publisher(text)
@@ -186,7 +187,7 @@ pub(crate) fn report(
     }
 }
 
-/// The type: the member `type` of CloudEvents, or `eventType` of Event Grid.
+/// The event type: the member `type` of CloudEvents, or `eventType` of Event Grid.
 fn event_type(members: &Members<'_>) -> Option<String> {
     let value = members.get("type").or_else(|| members.get("eventType"))?;
     serde_json::from_str(value).ok()

@@ -1,21 +1,20 @@
-//! The text of a request and of a response, as on the wire but for what is hidden. Pure.
+//! Formats a request and a response as on the wire, except for redacted parts. Pure.
 
 use crate::operations::shown_exchange::{ShownBody, ShownExchange};
 use crate::terminal::text;
 
-/// The request: method, URL, headers and body.
+/// Formats the request: method, URL, headers and body.
 pub(crate) fn request(exchange: &ShownExchange) -> String {
     let line = format!("{} {}\n", exchange.method, text::line(&exchange.url));
     format!("{line}{}{}", headers(&exchange.headers), body(&exchange.body))
 }
 
-/// A line for each header.
 pub(crate) fn headers(headers: &[(String, String)]) -> String {
     let lines = headers.iter().map(|(name, value)| text::line(&format!("{name}: {value}")));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The body below a blank line.
+/// Formats the body below a blank line.
 pub(crate) fn body(body: &ShownBody) -> String {
     let cut = if body.is_cut {
         format!("(the beginning of {})\n", text::counted(body.bytes as u64, "byte"))

@@ -1,10 +1,10 @@
-//! Subscription files as arguments: reads them and prints findings.
+//! Reads the subscription files named by arguments, and prints findings.
 //!
-//! Separate because `check`, `explain`, `apply` and `try` start alike: text into
-//! memory, [`dialects::read`] over all of it, findings for people. A file that cannot be read is a
-//! usage error, exit code 2.
+//! Separate because `check`, `explain`, `apply` and `try` begin in the same way: they read texts
+//! into memory, parse all of them with [`dialects::read`], and print findings. An unreadable file
+//! is a usage error, exit code 2.
 //!
-//! Promise: findings are in one order, whoever found them: by file as given, line and column.
+//! Promises: findings from all sources are sorted by file (in the order given), line and column.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,15 +22,16 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Files in memory: each with its name and its text.
+/// Files in memory, each with its name and its text.
 pub(crate) struct Files(Vec<(String, String)>);
 
 impl Files {
-    /// Reads the files; of a folder all below it whose names end with `.yaml`, `.yml` or `.json`, in the order
-    /// of their names. A folder without any has its files of other tools read, whose findings name the next step.
+    /// Reads files. In a folder, reads all files below it that end in `.yaml`, `.yml` or `.json`,
+    /// sorted by name. If a folder has none, reads files of other tools instead, so that findings
+    /// can name the next step.
     ///
     /// # Errors
-    /// A usage error when one cannot be read, or when a folder has none; names it.
+    /// A usage error with the name of a file that is unreadable, or of a folder without files.
     pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -51,12 +52,11 @@ impl Files {
         Ok(Self(files))
     }
 
-    /// The names of the files.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Findings about files without any document: errors, if there is no other.
+    /// Findings about files without any document: errors if no file has one, otherwise warnings.
     pub(crate) fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
@@ -66,17 +66,17 @@ impl Files {
         blank
     }
 
-    /// The catalogue and the findings of all files together.
+    /// Parses all files together into a catalogue and findings.
     pub(crate) fn reading(&self) -> Reading {
         self.reading_for(&Deployment::default())
     }
 
-    /// The same for a deployment, by what it has beside these files.
+    /// Parses the files for a deployment, with the deployment's objects beside its topics.
     pub(crate) fn reading_for(&self, deployment: &Deployment) -> Reading {
         dialects::read_parsed(deployment, self.parsed())
     }
 
-    /// The files, as many parsed at once as there are processors.
+    /// Parses the files on as many threads as there are processors.
     fn parsed(&self) -> Vec<ParsedFile> {
         let bar = progress::bar(self.0.len() as u64, "files");
         let next = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ impl Files {
         parsed.into_iter().map(|(_, file)| file).collect()
     }
 
-    /// Reads them, and adds findings about files without any document.
+    /// Parses the files, and adds findings about files without any document.
     pub(crate) fn reading_with_blank(&self) -> Reading {
         let mut reading = self.reading();
         reading.findings.extend(self.blank());
@@ -110,23 +110,25 @@ impl Files {
         reading
     }
 
-    /// The same, with the findings printed; `None` when one of them is an error.
+    /// Parses the files and prints the findings; `None` if one of them is an error.
     pub(crate) fn valid_reading(&self) -> Option<Reading> {
         let reading = self.reading_with_blank();
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
 
-    /// One text with all documents: a single file unchanged, several files joined by `---`.
+    /// Joins all documents into one text: a single file unchanged, several files separated by
+    /// `---`.
     pub(crate) fn joined(&self) -> String {
         if let [(_, text)] = self.0.as_slice() {
             return text.clone();
         }
         let mut joined = String::new();
         for (_, text) in &self.0 {
-            // A byte order mark is allowed only at the beginning of a file.
+            // YAML allows a byte order mark only at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim_end();
-            // A separator at the end of one and the beginning of the next: an empty document.
+            // A separator at the end of one file and at the beginning of the next would create an
+            // empty document.
             let text = text.strip_suffix("\n---").unwrap_or(text);
             joined.push_str("---\n");
             joined.push_str(text.strip_prefix("---\n").unwrap_or(text).trim_end());
@@ -136,7 +138,7 @@ impl Files {
     }
 }
 
-/// Returns true for the name of a file that may have subscriptions.
+/// Returns true for the extensions of subscription files.
 pub(crate) fn is_of_subscriptions(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
@@ -165,7 +167,7 @@ fn read_into(
     let is_hidden = |path: &Path| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     };
-    // A link to a folder above would lead in a circle.
+    // Skip links to folders, because a link to a parent would cause an endless loop.
     let is_entered = |path: &Path| path.is_dir() && !path.is_symlink();
     below
         .iter()
@@ -173,13 +175,13 @@ fn read_into(
         .try_for_each(|path| read_into(path, is_read, files))
 }
 
-/// Whether one of the findings is an error.
+/// Returns true if one of the findings is an error.
 pub(crate) fn have_errors(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// Sorts findings by file in the order of these names, line and column. Those about something else, such as a stack,
-/// come last. Findings at one position keep their order.
+/// Sorts findings by file (in the order of these names), line and column. Findings about anything
+/// else, such as a stack, come last. Findings at the same position keep their order.
 pub(crate) fn sort_findings<'a>(names: impl Iterator<Item = &'a str>, findings: &mut [Finding]) {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (place, name) in names.enumerate() {

@@ -1,6 +1,6 @@
 //! The options that filter dead letters.
 //!
-//! Separate from the commands because the page reads the same options from the query of a URL.
+//! Separate from the commands because the console parses the same options from the query of a URL.
 
 use adapters::machine::Machine;
 use deadletters::cause::CausePrefix;
@@ -66,7 +66,7 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Whether nothing is filtered.
+    /// Returns true if no option filters.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
         let Self { status, event_type, source, id, destination, cause, state, search, .. } = self;
@@ -82,12 +82,13 @@ impl FilterArgs {
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
-    /// The filter of these options, by default for what is open; "how long ago" counts from now.
+    /// The filter of these options, by default for open dead letters. Durations count back from
+    /// now.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         self.filter_in(LetterState::Open)
     }
 
-    /// Makes the filter, with this state as the default.
+    /// The filter of these options, with this state as the default.
     pub(crate) fn filter_in(self, state: LetterState) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
         let any = |wanted: Vec<WantedState>| match wanted.is_empty() {
@@ -126,7 +127,8 @@ impl FilterArgs {
         for (index, (option, name)) in options.into_iter().enumerate() {
             let Some(name) = name else { continue };
             let fields = [&mut filter.namespace, &mut filter.topic, &mut filter.subscription];
-            // A subscription's full name has three parts, a topic's two, a namespace's one.
+            // The full name of a subscription has three parts, that of a topic two, and that of a
+            // namespace one.
             let depth = fields.len() - index;
             let parts: Vec<&str> = name.split('/').collect();
             let is_whole = parts.len() == depth || parts.len() == 1;

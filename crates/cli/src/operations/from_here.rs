@@ -1,10 +1,12 @@
-//! Requests to destinations from this machine: with the secrets, tokens and addresses that are allowed here.
+//! Sends requests to destinations from this machine, with the secrets, tokens and addresses that
+//! are allowed here.
 //!
-//! Separate because `try` and the console both make them. What a request is, and what its answer means, is the core's; where
-//! secrets come from is decided by [`crate::operations::environment`]. The address policy is that of this machine.
+//! Separate because `try` and the console both send them. The core builds requests and interprets
+//! responses. [`crate::operations::environment`] decides which secrets may be used. The address
+//! policy is that of this machine.
 //!
-//! Promises: a secret is looked up for a destination only if the policy of the subscriptions lets it have that, as in
-//! dispatch. A token is in memory only.
+//! Promises: as in dispatch, a secret is looked up for a destination only if the policy of the
+//! subscriptions permits it. Tokens are only stored in memory.
 
 use adapters::aws_identity::Identity;
 use adapters::http::HttpSender;
@@ -23,19 +25,18 @@ use url::Url;
 use crate::operations::environment::{Allowed, lookup};
 use crate::operations::this_machine::{allow_private, aws_endpoint};
 
-/// What stands in place of a token or a key that nobody fetched.
+/// The word that replaces a token or a key that was not fetched.
 const NO_TOKEN: &str = "TOKEN";
 
-/// Makes requests from this machine.
 pub(crate) struct FromHere {
     ports: CommandPorts,
     tokens: Tokens,
-    /// Where secrets may be sent.
+    /// The policy that decides where secrets may be sent.
     policy: SecretPolicy,
 }
 
 impl FromHere {
-    /// With these variables of the environment, this identity, under this policy.
+    /// Sends with these environment variables and this identity, under this policy.
     pub(crate) fn new(
         allowed: Allowed,
         identity: Identity,
@@ -69,17 +70,18 @@ impl FromHere {
     /// The secrets and the token for requests to a destination, and the credentials that sign them.
     ///
     /// # Errors
-    /// When one of them may not be sent there or cannot be had.
+    /// When one of them is unavailable, or may not be sent there.
     pub(crate) async fn keyring(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
         let keyring = self.tokens.keyring(&self.ports, destination).await;
         keyring.map_err(Unsendable::Unready)
     }
 
-    /// The same without a request to a token server or to AWS: words stand in place of what they would give.
+    /// The secrets for requests to a destination, without a request to a token server or to AWS.
+    /// Words replace tokens and credentials.
     ///
     /// # Errors
-    /// When a secret may not be sent there or cannot be had.
+    /// When a secret is unavailable, or may not be sent there.
     pub(crate) async fn keyring_without_token(
         &self,
         destination: &Destination,
@@ -97,7 +99,7 @@ impl FromHere {
         Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
-    /// Others than the owner of the subscription may have written the policy.
+    /// Checks the policy, because its author may not be the owner of the subscription.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
@@ -105,10 +107,11 @@ impl FromHere {
         }
     }
 
-    /// The same secrets with another token, if the destination refused that of its request and there is another one.
+    /// The secrets with another token, if the destination refused the token of its request and
+    /// another exists.
     ///
     /// # Errors
-    /// When none can be had.
+    /// When no other token is available.
     pub(crate) async fn keyring_after(
         &self,
         exchange: &Exchange,
@@ -121,7 +124,7 @@ impl FromHere {
         after.await.map_err(Unsendable::Unready)
     }
 
-    /// Sends a request, and reads the answer as dispatch does.
+    /// Sends a request, and interprets the response as dispatch does.
     pub(crate) async fn exchange(&self, request: &Request) -> Exchange {
         request.understood(self.ports.sender.exchange(request).await)
     }

@@ -1,9 +1,10 @@
-//! The public keys of subscriptions as JSON Web Key Sets, in a bucket of their own: receivers verify asymmetric signatures
-//! with them.
+//! Publishes the public keys of subscriptions as JSON Web Key Sets, in a separate bucket. Receivers
+//! verify asymmetric signatures with them.
 //!
-//! Separate from the subscriptions, because the public reads this bucket and only the functions read the other. A set is
-//! written before its subscription is in use, so that no request is signed with a key that nobody can find. A subscription
-//! that has lost its keys has an empty set, which is written after it. Does not read a secret: the files state the keys.
+//! Separate from the subscriptions, because the public reads this bucket and only the functions
+//! read the other. A set is written before its subscription is used, so that receivers can find
+//! every key that signs. A subscription that has lost its keys has an empty set, which is written
+//! after the subscription. Reads no secret: the files contain the public keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,10 +20,10 @@ use crate::operations::store::client;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// The number of sets that are read or written at once.
+/// The most sets that are read or written at once.
 const SETS_AT_ONCE: usize = 16;
 
-/// The subscriptions that have public keys.
+/// The subscriptions with public keys.
 type Keys<'a> = BTreeMap<&'a SubscriptionName, &'a [PublicKey]>;
 
 /// The bucket of the public keys, as commands name it.
@@ -33,7 +34,7 @@ pub(crate) struct PublicKeys {
     place: Option<Place>,
 }
 
-/// A bucket, or a folder of this machine.
+/// A bucket, or a local folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Bucket(String),
@@ -46,7 +47,7 @@ pub(crate) struct ChangedSets<'a> {
     sets: Keys<'a>,
 }
 
-/// The public keys in this catalogue.
+/// The public keys of the subscriptions in a catalogue.
 fn keys(catalogue: &Catalogue) -> Keys<'_> {
     let all = catalogue.subscriptions();
     let all = all.map(|each| (&each.name, each.destination.public_keys()));
@@ -77,8 +78,9 @@ impl Place {
 }
 
 impl PublicKeys {
-    /// Compares the sets in the bucket with the keys after a change, and with those in the files: the topics of files may
-    /// be up to date although the bucket is new. Without a bucket, prints that changed keys are not published.
+    /// Compares the sets in the bucket with the keys after a change and with those in the files.
+    /// The files count too, because unchanged topics may have keys that a new bucket lacks. Without
+    /// a bucket, prints that changed keys are not published.
     ///
     /// # Errors
     /// If a set cannot be read.
@@ -95,7 +97,7 @@ impl PublicKeys {
             return Ok(ChangedSets { storage: None, sets: Keys::new() });
         };
         let storage = place.storage().await;
-        // A subscription that had keys and has none has an empty set.
+        // A subscription that has lost its keys gets an empty set.
         let mut wanted: Keys<'_> = before.into_keys().map(|name| (name, &[][..])).collect();
         wanted.extend(after);
         wanted.extend(keys(files));
@@ -115,7 +117,7 @@ impl PublicKeys {
 }
 
 impl ChangedSets<'_> {
-    /// Checks whether the bucket has all keys.
+    /// Returns true if no set changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
@@ -130,7 +132,8 @@ impl ChangedSets<'_> {
         Ok(())
     }
 
-    /// Writes the sets with keys that change. They come before their subscriptions, which sign with these keys.
+    /// Writes the changed sets that have keys. Call this before the subscriptions change, because
+    /// they sign with these keys.
     ///
     /// # Errors
     /// If a set cannot be written.
@@ -138,7 +141,8 @@ impl ChangedSets<'_> {
         self.write(|keys| !keys.is_empty()).await
     }
 
-    /// Writes the sets that are empty now. They come after their subscriptions, which signed with other keys until then.
+    /// Writes the sets that become empty. Call this after the subscriptions change, because until
+    /// then they sign with the old keys.
     ///
     /// # Errors
     /// If a set cannot be written.

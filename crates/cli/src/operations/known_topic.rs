@@ -1,10 +1,10 @@
-//! Whether a topic exists, before events are published to it.
+//! Checks whether a topic exists before events are published to it.
 //!
-//! Separate because a queue takes events for any topic; those for an unknown one become dead letters, which
-//! nobody notices who only publishes. What is known of topics is in the subscriptions of a deployment;
-//! `lastmile dev` answers for its own, at the address that a tag of its events queue has.
+//! Separate because a queue accepts events for any topic. Events of an unknown topic become dead
+//! letters, which publishers do not notice. The subscriptions of a deployment contain its topics.
+//! `lastmile dev` answers for its own topics, at the address in a tag of its events queue.
 //!
-//! Promises: silence means that the topic exists, or that nobody can tell.
+//! Promises: success means that the topic exists, or that no `lastmile dev` can be asked.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use crate::operations::this_machine::is_here;
 use crate::operations::topics::{self, Wanted};
 use crate::terminal::text;
 
-/// How long `lastmile dev` may take to answer.
+/// The timeout of the request to `lastmile dev`.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// What to do about an unknown topic.
+/// The advice for an unknown topic.
 const ADVICE: &str = "its events would become dead letters; --allow-unknown publishes them anyway";
 
-/// What the ingress of `lastmile dev` says of an unknown topic.
+/// The response of the ingress of `lastmile dev` for an unknown topic.
 #[derive(Deserialize)]
 struct Unknown {
-    /// The queue that it is about; another ingress has no such member.
+    /// The URL of the queue; another ingress has no such member.
     #[serde(rename = "queue")]
     _queue: Url,
     error: String,
@@ -39,7 +39,7 @@ struct Unknown {
 /// Looks for a topic in the subscriptions of a deployment.
 ///
 /// # Errors
-/// When it is not there, or they cannot be read.
+/// When the topic does not exist, or the subscriptions cannot be read.
 pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> anyhow::Result<()> {
     let wanted = Wanted::Topics(BTreeSet::from([topic.clone()]));
     let deployed = topics::read(location, wanted).await?;
@@ -49,20 +49,21 @@ pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> an
     bail!("there is no topic {topic} in {}\n  {ADVICE}", deployed.source)
 }
 
-/// Asks `lastmile dev` about a topic, if the queue is one of this machine and says by its tag where to ask.
+/// Asks `lastmile dev` about a topic, if the queue is on this machine and has a tag with the
+/// address to ask.
 ///
 /// # Errors
-/// When there is no such topic.
+/// When the topic does not exist.
 pub(crate) async fn check_dev(topic: &TopicName, sqs: &Client, queue: &Url) -> anyhow::Result<()> {
     let Some(ingress) = ingress_of(sqs, queue).await else { return Ok(()) };
     match ask(topic, ingress).await {
         Ok(Some(unknown)) => bail!("{}\n  {ADVICE}", text::line(&unknown.error)),
-        // Whatever else listens there, or nothing, cannot tell.
+        // Without an answer, or with that of another program, the topic may exist.
         Ok(None) | Err(_) => Ok(()),
     }
 }
 
-/// The ingress of a queue, both on this machine.
+/// The ingress of a queue, if both are on this machine.
 async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     if !is_here(queue) {
         return None;
@@ -71,12 +72,12 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
 }
 
-/// What is said of an unknown topic.
+/// The answer for an unknown topic; `None` for a known one.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);
     }
-    // On this machine and in clear: no certificate is trusted, and none has to be there.
+    // Local and without TLS, so trust no certificates. Then none have to be installed.
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT);
     let client = client.build()?;
     let answer = client.get(ingress).send().await?;

@@ -1,8 +1,8 @@
-//! What a log line of the functions says, in words for people: what happened, how it ended, what comes next.
+//! Describes a log line of the functions for people: the step, its outcome, and the next step.
 //!
-//! Separate, because the terminal and the live page of `dev` say the same: [`words`] is the only place that turns
-//! fields into words, and each of them chooses where the words stand. Fields come from publishers and endpoints,
-//! and are made harmless where they are shown.
+//! Separate, because the terminal and the live page of `dev` use the same words. Only [`words`]
+//! turns fields into words; the callers arrange them. Fields come from publishers and endpoints, so
+//! callers must escape them.
 
 use local::watch::Line;
 use tracing_subscriber::filter::LevelFilter;
@@ -11,26 +11,25 @@ use uuid::Uuid;
 use crate::terminal::styled::Style;
 use crate::terminal::text;
 
-/// What kind of thing happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An event was received.
     Event,
     /// An attempt has begun.
     UnderWay,
-    /// An attempt that delivered it.
+    /// An attempt delivered the event.
     Good,
-    /// An attempt that was answered with a failure.
+    /// The response to an attempt was a failure.
     Failed,
-    /// An attempt without an answer.
+    /// An attempt had no response.
     Silent,
-    /// It waits.
+    /// A delivery waits.
     Wait,
-    /// It ended without success.
+    /// A delivery ended without success.
     End,
-    /// Its dead letter is where it belongs.
+    /// A dead letter was stored.
     Stored,
-    /// Anything else.
+    /// Any other line.
     Note,
 }
 
@@ -38,20 +37,20 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineWords {
     pub(crate) kind: Kind,
-    /// Where an attempt went, if that is not the destination: `reply`, `to its sink`.
+    /// The target of an attempt, if it is not the destination: `reply`, `to its sink`.
     pub(crate) target: &'static str,
-    /// What happened, such as `attempt 2`.
+    /// The step, such as `attempt 2`.
     pub(crate) name: String,
-    /// How it ended, such as `503 Service Unavailable (Busy)`.
+    /// The outcome of the step, such as `503 Service Unavailable (Busy)`.
     pub(crate) outcome: String,
-    /// More about the outcome.
+    /// Details of the outcome.
     pub(crate) detail: String,
     pub(crate) duration_ms: Option<u64>,
-    /// What comes next.
+    /// The next step.
     pub(crate) next: String,
-    /// Until then.
+    /// The wait before it.
     pub(crate) wait_ms: Option<u64>,
-    /// The dead letter that it became.
+    /// The dead letter that the delivery became.
     pub(crate) dead_letter: Option<Uuid>,
 }
 
@@ -70,7 +69,8 @@ impl LineWords {
         }
     }
 
-    /// The key of lines that can be told once: failures and waits of a subscription that say the same.
+    /// The key by which repeated lines are folded into one: equal failures and waits of a
+    /// subscription.
     pub(crate) fn fold(&self, subscription: &str) -> Option<String> {
         match self.kind {
             Kind::Failed | Kind::Silent | Kind::Wait => {
@@ -82,7 +82,6 @@ impl LineWords {
         }
     }
 
-    /// How it looks.
     pub(crate) fn style(&self) -> Style {
         match self.kind {
             Kind::Good => Style::Good,
@@ -94,7 +93,7 @@ impl LineWords {
     }
 }
 
-/// What a line says; `None` for one that adds nothing.
+/// Describes a line; `None` if the line adds no information.
 pub(crate) fn words(line: &Line) -> Option<LineWords> {
     let field = |name| line.field(name).to_owned();
     let reason = |kind, name: &str| LineWords {
@@ -108,7 +107,8 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
-        // The late answer was told before, and what goes on to another topic is told there.
+        // Skip a late response, which another line reports, and an event forwarded to another
+        // topic, which has lines there.
         "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
         "delivery.delivered" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),
@@ -160,7 +160,7 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             outcome: "it failed for too long".to_owned(),
             ..LineWords::new(Kind::End, "destination disabled")
         },
-        // The attempts and their outcome tell it.
+        // Skip lines that the attempts and their outcomes already imply.
         _ if line.level > LevelFilter::WARN => return None,
         name => LineWords { outcome: others(line), ..LineWords::new(Kind::Note, name) },
     })
@@ -170,7 +170,7 @@ fn number(line: &Line, name: &str) -> Option<u64> {
     line.field(name).parse().ok()
 }
 
-/// `after 1 attempt`.
+/// Formats the number of attempts: `after 1 attempt`.
 fn after(line: &Line) -> String {
     match line.field("attempts") {
         "1" => "after 1 attempt".to_owned(),
@@ -211,7 +211,7 @@ fn attempted(line: &Line) -> LineWords {
     }
 }
 
-/// What happened, in words: the status with its name, or why there was no answer.
+/// Describes the outcome: the status with its name, or the reason why there was no response.
 fn outcome(line: &Line) -> String {
     let (word, why) = (line.field("outcome"), line.field("why"));
     if let Ok(status) = line.field("status").parse() {
@@ -247,7 +247,7 @@ fn waiting(line: &Line) -> LineWords {
     }
 }
 
-/// What the words of a hold mean.
+/// Explains the reason of a hold.
 fn held_because(word: &str) -> &'static str {
     match word {
         "scheduled" => "it waits: its event or its subscription states a later start",
@@ -272,7 +272,7 @@ fn stored(line: &Line) -> LineWords {
     }
 }
 
-/// The fields that have no place of their own.
+/// The fields that no other part of the description contains.
 fn others(line: &Line) -> String {
     const SHOWN: [&str; 6] =
         ["subscription", "event_id", "type", "source", "delivery_id", "trace_id"];

@@ -1,12 +1,13 @@
 //! Lints: findings about valid subscriptions that will not behave as their author expects.
 //!
-//! Separate from the reader because a lint needs the life of a delivery (attempts that do not fit
-//! into 14 days), the current time (an expired subscription), or a deployment: a response timeout
-//! that the stack shortens, an address that sending refuses, a sink that its functions may not write
-//! to (`writable`). The last is an error, as is an AWS target that the deployment refuses (`aws_targets`). All others are warnings.
+//! Separate from the reader because a lint needs more than the files. Some need the life of a
+//! delivery (attempts that do not fit into 14 days) or the current time (an expired subscription).
+//! Others need a deployment: a response timeout that the stack shortens, an address that is
+//! refused, a sink that the functions may not write to (`writable`). An unwritable sink and a
+//! refused AWS target (`aws_targets`) are errors. All others are warnings.
 //!
-//! Does not check that secrets exist: the function may read them, the person who runs the check may
-//! not.
+//! Does not check that secrets exist, because the person who runs the check may not be permitted to
+//! read them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -42,11 +43,11 @@ pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 60 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 
-/// All findings about files of these names, in one order: those of the reading, and lints. One about all files has no
-/// position, so it comes last.
+/// All findings about these files, sorted: those of the reading, and lints. A finding about all
+/// files has no position, and comes last.
 ///
 /// # Errors
-/// When the limits of the stack, or of the environment, cannot be read.
+/// When the limits of the stack or of the environment are invalid.
 pub(crate) fn with_lints<'a>(
     reading: &Reading,
     names: impl Iterator<Item = &'a str> + Clone,
@@ -66,7 +67,8 @@ pub(crate) fn with_lints<'a>(
     Ok(findings)
 }
 
-/// Findings about subscriptions without an error, where `find` makes a finding of a problem with a field.
+/// Lints about the subscriptions in a catalogue. `find` turns the problem with a field into a
+/// finding.
 pub(crate) fn lints_at(
     catalogue: &Catalogue,
     now_ms: u64,
@@ -116,7 +118,8 @@ pub(crate) fn lints_at(
     Ok(lints)
 }
 
-/// Findings about the settings of a deployment: they name topics that others may remove.
+/// Findings about the settings of a deployment, which may name topics that other owners have
+/// removed.
 pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     let Settings { publishers, notices, .. } = catalogue.settings();
     let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
@@ -131,20 +134,21 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     lost.chain(unread).map(find).collect()
 }
 
-/// The addresses that a deployment sends requests to.
+/// The addresses to which a deployment sends requests.
 pub(crate) struct AddressRules {
     policy: AddressPolicy,
     /// The consequence for requests to other addresses.
     consequence: String,
-    /// The way to allow such a destination.
+    /// The advice for allowing such a destination.
     allowance: String,
 }
 
 impl AddressRules {
-    /// The rules of the stack; without one, of a deployment that allows no private destination.
+    /// The rules of the stack; without a stack, those of a deployment that allows no private
+    /// destinations.
     ///
     /// # Errors
-    /// When the private destinations of the stack or of the environment cannot be read.
+    /// When the private destinations of the stack or of the environment are invalid.
     pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
         Ok(match stack {
             Some(stack) => Self {
@@ -168,13 +172,13 @@ impl AddressRules {
         })
     }
 
-    /// True if a request to this address is refused.
     pub(crate) fn refuse(&self, to: &Url) -> bool {
         check_address(to, &self.policy).is_err()
     }
 
-    /// What a subscription sends to a refused address, and what happens then. An error for a public address
-    /// without TLS: that is never meant; a warning for a private one, which the deployment may allow.
+    /// The problem with a request to a refused address, and its consequence. A public address
+    /// without TLS is an error, because it is always a mistake. A private address is a warning,
+    /// because the deployment may allow it.
     fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
         let refusal = check_address(to, &self.policy).err()?;
         let host = match &refusal {
@@ -192,14 +196,14 @@ impl AddressRules {
     }
 }
 
-/// Attempts that the policy allows but that do not fit into the 14 days of every dialect.
+/// Attempts that the policy allows but that do not fit into 14 days, the limit of every dialect.
 fn unreachable_attempts<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,
 ) -> Option<String> {
     let policy = &subscription.retry;
     if subscription.destination.topic().is_some() {
-        // Its events go on without an attempt.
+        // Its events are forwarded without an attempt.
         return None;
     }
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
@@ -217,7 +221,7 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
 }
 
-/// A destination that `check --write-destinations` wrote.
+/// A placeholder destination from `check --write-destinations`.
 fn placeholder(subscription: &Subscription) -> Option<String> {
     has_placeholder(subscription).then(|| {
         format!(
@@ -227,7 +231,7 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
     })
 }
 
-/// Requests that a stack cannot sign, and tokens that it may not have.
+/// Requests that a stack cannot sign, and tokens that it may not request.
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
     let (name, destination) = (&subscription.name, &subscription.destination);
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
@@ -246,7 +250,6 @@ fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String
     Some(format!("{name} {missing}: its attempts are aborted"))
 }
 
-/// The address of the token server.
 fn token_server(subscription: &Subscription) -> Option<&Url> {
     match subscription.destination.token_source()? {
         TokenSource::Client(client) => Some(&client.token_url),
@@ -254,13 +257,11 @@ fn token_server(subscription: &Subscription) -> Option<&Url> {
     }
 }
 
-/// The address that replies are sent to.
 fn reply_address(subscription: &Subscription) -> Option<&Url> {
     let ReplyTo::Address(url) = subscription.reply.as_ref()? else { return None };
     Some(url)
 }
 
-/// The address that dead letters are sent to.
 fn sink_address(subscription: &Subscription) -> Option<&Url> {
     let Sink::Address(url) = &subscription.dead_letter.sink else { return None };
     Some(url)
@@ -277,7 +278,7 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     })
 }
 
-/// A destination that is a topic without a subscription.
+/// A destination topic without a subscription.
 fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
     let topic = subscription.destination.topic()?;
     has_no_subscription(&topic, catalogue).then(|| {
@@ -292,8 +293,9 @@ fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
     catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
 }
 
-/// A limit that subscriptions state, and those that state it for each address: the first one, and the first one with
-/// another number. Functions count requests by address, so subscriptions with the same address share its limits.
+/// A limit that subscriptions set per address. For each address it has the first such subscription,
+/// and the first one with another value. Functions count requests by address, so subscriptions with
+/// the same address share its limits.
 struct StatedLimits<'a> {
     field: &'static str,
     number: fn(&Destination) -> Option<u32>,
@@ -317,7 +319,7 @@ impl<'a> StatedLimits<'a> {
         let mut by_address = HashMap::new();
         for subscription in catalogue.subscriptions() {
             let destination = &subscription.destination;
-            // No request is made to a topic.
+            // A topic receives no requests.
             if number(destination).is_none() || destination.topic().is_some() {
                 continue;
             }
@@ -330,7 +332,7 @@ impl<'a> StatedLimits<'a> {
         Self { field, number, by_address }
     }
 
-    /// Another subscription with the same address that states another number.
+    /// The problem if another subscription with the same address sets another value.
     fn problem(&self, subscription: &Subscription) -> Option<String> {
         let Self { field, number, by_address } = self;
         let stated = number(&subscription.destination)?;
@@ -345,7 +347,7 @@ impl<'a> StatedLimits<'a> {
     }
 }
 
-/// What the environment of this command says that the deployment allows.
+/// The private destinations that the environment of this command allows.
 fn allowed_here() -> anyhow::Result<PrivateDestinations> {
     let Ok(text) = std::env::var(ALLOW_PRIVATE_DESTINATIONS) else {
         return Ok(PrivateDestinations::default());
@@ -355,8 +357,8 @@ fn allowed_here() -> anyhow::Result<PrivateDestinations> {
         .context(ALLOW_PRIVATE_DESTINATIONS)
 }
 
-/// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
-/// always this machine (RFC 6761, 6.3).
+/// Checks an address as the sender does. Names are not resolved, except that `localhost` and its
+/// subdomains always mean this machine (RFC 6761, 6.3).
 fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
     let kind = policy.admit(url)?;
     let host = url.host_str().unwrap_or_default();

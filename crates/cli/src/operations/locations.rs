@@ -1,6 +1,7 @@
-//! The place in a file that a finding about a subscription belongs to.
+//! Finds the place in a file for a finding about a subscription.
 //!
-//! Separate because lints, `try` and `dev` all report problems with subscriptions that are read already.
+//! Separate because lints, `try` and `dev` all report problems with subscriptions that are already
+//! parsed.
 
 use delivery::subscription::Subscription;
 use dialects::{Finding, Reading};
@@ -10,13 +11,13 @@ use crate::operations::writable::Problem;
 /// Finds the location of a field.
 pub(crate) struct Locations<'a> {
     pub(crate) reading: &'a Reading,
-    /// The file where nothing else is known.
+    /// The file to use if no location is known.
     pub(crate) first: &'a str,
 }
 
 impl Locations<'_> {
-    /// A finding at the field, else at any field of the subscription, else at the beginning of the
-    /// first file.
+    /// A finding at the field, otherwise at any field of the subscription, otherwise at the
+    /// beginning of the first file.
     pub(crate) fn finding(
         &self,
         subscription: &Subscription,
@@ -27,7 +28,7 @@ impl Locations<'_> {
         let beginning = || (self.first.to_owned(), 1, 1);
         let stated = self.reading.origins.get(&subscription.name).and_then(|origins| {
             let of_field = origins.get(field).and_then(|origin| location(origin));
-            // An origin may be no location: the defaults of a cluster are in no file.
+            // An origin may not be a location: the defaults of a cluster are in no file.
             of_field.or_else(|| origins.values().find_map(|origin| location(origin)))
         });
         let (file, line, column) = stated.unwrap_or_else(beginning);
@@ -36,9 +37,9 @@ impl Locations<'_> {
     }
 }
 
-/// The parts of the first `file:line:column`; an origin may list several, separated by commas.
+/// Parses the first `file:line:column`; an origin may list several, separated by commas.
 pub(crate) fn location(origin: &str) -> Option<(String, u64, u64)> {
-    // From the right, because a path may contain colons.
+    // Split from the right, because a path may contain colons.
     let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;
     Some((file.to_owned(), line.parse().ok()?, column.parse().ok()?))

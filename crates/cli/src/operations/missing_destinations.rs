@@ -1,8 +1,8 @@
-//! `check --write-destinations`: the `Destinations` document that files of others need.
+//! `check --write-destinations`: writes the `Destinations` document that foreign files need.
 //!
-//! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects whose addresses
-//! are known there and not here. This adds one entry for each reference to a file, with a placeholder as its
-//! address, and never changes what is in the file already.
+//! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects
+//! whose addresses are unknown here. This module appends an entry with a placeholder address for
+//! each reference, and never changes existing entries.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -22,15 +22,15 @@ use crate::terminal::usage::usage_error;
 /// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
 const PLACEHOLDER_HOST: &str = "replace-me.invalid";
 
-/// What else is to be done where a file asks for tokens.
+/// The additional advice if a file uses tokens.
 const TOKENS: &str = ", and say who asks for tokens";
 
-/// Whether the destination of a subscription is a placeholder.
+/// Returns true if the destination of a subscription is a placeholder.
 pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
     subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
 }
 
-/// Reports placeholders that are not replaced; returns true if there is one, so nothing may be written.
+/// Prints an error if placeholders remain. Returns true in this case, and nothing may be written.
 pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
     if is_found {
@@ -41,11 +41,11 @@ pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     is_found
 }
 
-/// Adds entries for what the files refer to and nothing maps, and the file itself to the files, unless it is
-/// among them.
+/// Appends entries for unmapped references, and adds the file itself to `files` unless it is among
+/// them.
 ///
 /// # Errors
-/// When a file cannot be read, or this one not written.
+/// When a file cannot be read, or this one cannot be written.
 pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let is_new = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty())
         || !(path.exists() || path.is_symlink());
@@ -66,7 +66,8 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     let missing = missing(&findings);
     let problem = || format!("{} cannot be written", text::path(path));
     let entries = missing.values().filter(|of| of.is_entry()).count();
-    // Dead letters alone lead to a new file with comments, and to nothing in one that is there.
+    // If only dead letters are missing, create a new file with comments, but do not touch an
+    // existing one.
     if entries > 0 || (is_new && !missing.is_empty()) {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
@@ -79,7 +80,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     Ok(())
 }
 
-/// Reports the entries that were written, and the next step.
+/// Describes the written entries, and the next step.
 fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
     if entries == 0 {
         return format!("{path} written: remove the # before what dead letters shall go to");
@@ -90,13 +91,15 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
     )
 }
 
-/// Refuses a file that holds something else than `Destinations`, or where what is added could not be read.
+/// Refuses a file that contains anything except `Destinations`, or that could not be read after the
+/// change.
 fn only_destinations(path: &Path) -> anyhow::Result<()> {
     let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
     let reading = Files::read(&[path.to_owned()])?.reading();
     let has_entries =
         !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
-    // Nothing but entries in comments: any other document would be in the catalogue or a finding.
+    // A file with only comments is accepted: any other document would be in the catalogue or cause
+    // a finding.
     let has_comments = reading.catalogue == Catalogue::default() && reading.findings.is_empty();
     let holds_them = has_entries || has_comments;
     if is_yaml && holds_them && !have_errors(&reading.findings) {
@@ -108,7 +111,7 @@ fn only_destinations(path: &Path) -> anyhow::Result<()> {
     )))
 }
 
-/// Whether a file is one of these, or below one of these folders.
+/// Returns true if a file is one of these, or below one of these folders.
 fn is_among(path: &Path, files: &[PathBuf]) -> bool {
     let absolute = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -120,23 +123,23 @@ fn is_among(path: &Path, files: &[PathBuf]) -> bool {
     files.iter().any(holds)
 }
 
-/// What nothing says of a reference.
+/// The missing information about a reference.
 #[derive(Default)]
 struct Missing {
-    /// Events go there, and nothing says where that is.
+    /// True if events go there and the address is unknown.
     is_unknown: bool,
-    /// What a token needs; nothing where none is asked for.
+    /// The missing settings of a token; empty if no token is used.
     needs: Vec<Needed>,
 }
 
 impl Missing {
-    /// Whether it gets an entry; what dead letters go to needs none.
+    /// Returns true if it needs an entry; a reference of dead letters alone needs none.
     fn is_entry(&self) -> bool {
         self.is_unknown || !self.needs.is_empty()
     }
 }
 
-/// What nothing says of each reference.
+/// The missing information about each reference.
 fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     let mut missing: BTreeMap<&str, Missing> = BTreeMap::new();
     for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
@@ -150,8 +153,9 @@ fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     missing
 }
 
-/// A document with an entry for each. Dead letters need none, so theirs are comments, written once. So is what a token
-/// needs: with a placeholder no request would be sent.
+/// A document with an entry for each reference. References of dead letters and settings of tokens
+/// are only written as comments, once. Active token settings with placeholders would prevent every
+/// request.
 fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
     text.push_str(
@@ -182,7 +186,7 @@ fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     text
 }
 
-/// An address that nothing is at, and that says what it stands for.
+/// A placeholder address that contains the reference.
 fn placeholder(key: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-._/".contains(c) { c } else { '-' };
     let path: String = key.trim_start_matches('/').chars().map(plain).collect();

@@ -1,5 +1,5 @@
-//! The work that commands and the console share, and the options that several commands have. Some operations print notes about
-//! what they do. Imports only the terminal.
+//! The work that commands and the console share, and options that several commands have. Some
+//! operations print notes. Imports only the terminal.
 
 pub(crate) mod access;
 pub(crate) mod attempts;

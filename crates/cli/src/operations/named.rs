@@ -1,4 +1,4 @@
-//! A subscription by its name, or the names that there are.
+//! Finds a subscription by its name; an error lists the existing names.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use delivery::subscription::name::SubscriptionName;
 
 use crate::terminal::usage::usage_error;
 
-/// The subscription of this name.
 pub(crate) fn named(
     catalogue: &Catalogue,
     name: &SubscriptionName,
@@ -19,7 +18,7 @@ pub(crate) fn named(
     })
 }
 
-/// The end of a message that something is not among these.
+/// The end of an error about an unknown name: the list of existing ones.
 pub(crate) fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("\n  {name}")).collect();
     if names.is_empty() {

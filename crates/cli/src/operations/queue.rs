@@ -1,4 +1,4 @@
-//! The queues of the command line: those of `lastmile dev`, or any other by its URL.
+//! The queues of the command line: those of `lastmile dev`, or any other queue by its URL.
 
 use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
@@ -21,8 +21,8 @@ pub(crate) const DEV_RETRY_QUEUE: &str = "http://127.0.0.1:4566/000000000000/ret
 /// The bucket of dead letters of `lastmile dev`.
 pub(crate) const DEV_CONTAINER: &str = "dead-letters";
 
-/// The AWS configuration for a queue: its own endpoint with any credentials for a queue on this
-/// machine, else that of the environment.
+/// The AWS configuration for a queue. A queue on this machine uses its own endpoint with dummy
+/// credentials; others use the configuration of the environment.
 pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())
@@ -31,16 +31,16 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     }
 }
 
-/// A client, after checking that the queue answers.
+/// Creates a client, and checks that the queue responds.
 ///
 /// # Errors
-/// When it does not; names the command that starts it.
+/// When it does not respond; the message names the command that starts it.
 pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     reach_with(clients_for(queue).await, queue).await
 }
 
-/// A client for a queue of a stack, after the same check. It has the credentials of the environment, also where an
-/// emulated AWS on this machine has the stack.
+/// Creates a client for a queue of a stack, and checks that it responds. Uses the credentials of
+/// the environment, even if an emulator on this machine has the stack.
 pub(crate) async fn reach_of_stack(queue: &Url) -> anyhow::Result<Client> {
     reach_with(stack::aws().await, queue).await
 }
@@ -50,7 +50,7 @@ async fn reach_with(config: SdkConfig, queue: &Url) -> anyhow::Result<Client> {
     let ask = client.get_queue_attributes().queue_url(queue.as_str());
     let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;
     let Err(error) = answer else { return Ok(client) };
-    // Without a response, nothing listens there; with one, the queue does not exist.
+    // Without a response, no server listens; with an error response, the queue does not exist.
     let answers = error.raw_response().is_some();
     if is_here(queue) && !answers {
         let at = queue.origin().ascii_serialization();

@@ -1,28 +1,29 @@
-//! The queues of the template: where each gives up to, and which function reads it.
+//! The queues of the template, with their dead-letter queues and the functions that read them.
 //!
-//! Separate because `doctor`, `cost` and [`crate::operations::stack`] use one list. A test compares it with `template.yaml`.
+//! Separate because `doctor`, `cost` and [`crate::operations::stack`] use the same list. A test
+//! compares it with `template.yaml`.
 
-/// The outputs that name the functions that read queues.
+/// The stack outputs with the names of the functions that read queues.
 pub(crate) const DISPATCH: &str = "DispatchFunctionName";
 pub(crate) const DEADLETTER: &str = "DeadLetterFunctionName";
-/// No function reads it.
+/// The queue that no function reads.
 pub(crate) const LAST_RESORT: &str = "LastResortQueue";
 
-/// A queue as the template makes it.
+/// A queue of the template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) name: &'static str,
-    /// The queue to which SQS moves a message that was received too often.
+    /// The queue to which SQS moves a message after too many receives.
     pub(crate) gives_up_to: Option<&'static str>,
     pub(crate) mapping: Option<Mapping>,
 }
 
-/// The event source mapping with which Lambda polls a queue.
+/// The event source mapping by which Lambda polls a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mapping {
-    /// The output that names the function.
+    /// The stack output with the name of the function.
     pub(crate) function: &'static str,
-    /// Its share of the most concurrent invocations.
+    /// Its share of the maximum concurrency.
     pub(crate) share: Share,
 }
 
@@ -36,10 +37,10 @@ pub(crate) enum Share {
     DeadLetter,
 }
 
-/// A row of `Shares` in the template: how many invocations each mapping may make at once.
+/// A row of `Shares` in the template: the maximum concurrency of each mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shares {
-    /// The parameter `Concurrency`: their sum.
+    /// The parameter `Concurrency`, which is the sum of the shares.
     pub(crate) all: u32,
     pub(crate) events: u32,
     pub(crate) retry: u32,
@@ -77,7 +78,7 @@ pub(crate) const SHARES: [Shares; 8] = [
     Shares::new([1_000, 400, 200, 300, 100]),
 ];
 
-/// The row for this value of `Concurrency`; none if the template does not allow it.
+/// The row for this value of `Concurrency`; `None` if the template does not allow the value.
 pub(crate) fn shares_of(concurrency: u32) -> Option<Shares> {
     SHARES.into_iter().find(|row| row.all == concurrency)
 }
@@ -106,13 +107,13 @@ pub(crate) const QUEUES: [Expected; 6] = [
 ];
 
 impl Expected {
-    /// The output that has its URL.
+    /// The stack output with its URL.
     pub(crate) fn output(&self) -> String {
         format!("{}Url", self.name)
     }
 }
 
-/// The mappings of all queues that Lambda polls.
+/// The mappings of all polled queues.
 pub(crate) fn mappings() -> impl Iterator<Item = Mapping> {
     QUEUES.iter().filter_map(|queue| queue.mapping)
 }

@@ -1,7 +1,9 @@
-//! Renders the request that the templates or the AWS target of a subscription make of an event. Sends nothing, and reads no secret.
+//! Renders the request that the templates or the AWS target of a subscription produce from an
+//! event. Sends nothing.
 //!
-//! The preview of the console reads the secrets of this machine. [`rendered_request`] does not: its result is the same on every machine.
-//! A word stands in place of each secret, and is hidden like the secret. Headers that need a secret are left out.
+//! The preview of the console uses the secrets of this machine. [`rendered_request`] reads no
+//! secrets, so its result is the same on every machine: a word replaces each secret, and is
+//! redacted like the secret. Headers that need a secret are omitted.
 
 use std::borrow::Cow;
 
@@ -19,10 +21,11 @@ use url::Url;
 
 use crate::operations::shown_exchange::ShownExchange;
 
-/// The request of the first attempt; `None` if the destination is a URL without templates, so that the event is sent as usual.
+/// Renders the request of the first attempt; `None` if the destination is a URL without templates,
+/// which receives the event itself.
 ///
 /// # Errors
-/// The reason why no request can be made of the event: the field, the place in it, and the expression.
+/// The reason why rendering fails: the field, the place in it, and the expression.
 pub(crate) fn rendered_request(
     subscription: &Subscription,
     event: &Event,
@@ -44,10 +47,10 @@ pub(crate) fn rendered_request(
     }))
 }
 
-/// The request of the first attempt with these secrets, and its parts that people may see.
+/// Renders the request of the first attempt with these secrets, and its parts that people may see.
 ///
 /// # Errors
-/// The reason why no request can be made of the event.
+/// The reason why rendering fails.
 pub(crate) fn first_request(
     subscription: &Subscription,
     event: &Event,
@@ -64,7 +67,8 @@ pub(crate) fn first_request(
     Ok((request, shown))
 }
 
-/// The query. Of its values, only those are shown that a template made without a secret. That of an AWS target names what is called.
+/// The query. Shows only values that a template rendered without a secret, except for AWS targets,
+/// whose query names the called operation.
 fn query(destination: &Destination, url: &Url) -> String {
     let is_shown = |name: &str| {
         let mut made = destination.query.iter().filter(|parameter| parameter.name == name);
@@ -81,7 +85,7 @@ fn query(destination: &Destination, url: &Url) -> String {
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 
-/// Credentials for a signature that is not shown.
+/// Dummy credentials for a signature that is not shown.
 fn nobody() -> AwsCredentials {
     let nothing = || Secret::new("nobody".to_owned());
     AwsCredentials {

@@ -1,6 +1,8 @@
-//! Renders the templates of subscriptions with the samples of their topics, before anything is deployed.
+//! Renders the templates of subscriptions with the samples of their topics, before anything is
+//! deployed.
 //!
-//! Separate from other lints, because these need an event. A sample that a subscription does not get is not rendered for it.
+//! Separate from other lints, because these need an event. A sample is only rendered for
+//! subscriptions that it matches.
 
 use std::sync::Arc;
 
@@ -14,10 +16,11 @@ use crate::operations::event_report::elements;
 use crate::operations::rendered_request::rendered_request;
 use crate::operations::writable::Problem;
 
-/// The field of the templates of a destination, which an error names more closely.
+/// The field of templates for errors that name no field.
 const TEMPLATES: &str = "body";
 
-/// The first part of the sample that the templates of a subscription cannot render, with the name of the field.
+/// The first problem of rendering a sample with the templates of a subscription, with the name of
+/// the field.
 pub(crate) fn unrendered(
     subscription: &Subscription,
     catalogue: &Catalogue,
@@ -39,7 +42,8 @@ pub(crate) fn unrendered(
             Some((TEMPLATES, refused(message, "correct spec.sample of the Topic")))
         }
         Element::Event(event) => {
-            // The names from this one to the next possible one: the filters of others are not compared.
+            // The range contains only this name, so the filters of other subscriptions are not
+            // evaluated.
             let own =
                 NameRange { from: name.name.clone(), before: Some(format!("{}\0", name.name)) };
             catalogue.matching(&name.topic, &own, event, now_ms).next()?;
@@ -51,7 +55,7 @@ pub(crate) fn unrendered(
     })
 }
 
-/// The field that an error of a template names first.
+/// The first field that a template error names.
 fn field_of(problem: &str) -> &'static str {
     let fields = ["bodyText", "body", "query", "headers", "url"];
     let place = problem.strip_prefix("destination.").unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The rate of a replay, and the reason for it.
+//! Chooses the rate of a replay, with its reason.
 //!
-//! The command line and the console share this module, so that both send at the same rate.
+//! Separate because the command line and the console must send at the same rate.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,14 +24,14 @@ pub(crate) struct RateUsed {
     why: Why,
 }
 
-/// The source of a rate.
 #[derive(Debug, PartialEq, Eq)]
 enum Why {
     Given,
     OfJob,
     OfDestinations,
     Default,
-    /// The default, because the limits of the destinations cannot be read. Contains the reason.
+    /// The default rate, because the limits of the destinations cannot be read. Contains the
+    /// reason.
     Unread(String),
 }
 
@@ -52,7 +52,8 @@ impl fmt::Display for RateUsed {
 }
 
 impl RateUsed {
-    /// The given rate; else the limits of the destinations in the stack; else the default.
+    /// The given rate; otherwise the limits of the destinations in the stack; otherwise the
+    /// default.
     pub(crate) async fn of_plan(
         given: Option<Rate>,
         stack: Option<&str>,
@@ -71,7 +72,7 @@ impl RateUsed {
         }
     }
 
-    /// The rate for the terminal, with the option that changes it.
+    /// Describes the rate for the terminal, with the option that changes it.
     pub(crate) fn with_option(&self) -> String {
         match self.why {
             Why::Given => self.to_string(),
@@ -86,12 +87,12 @@ impl RateUsed {
         Self { rate, why: Why::Given }
     }
 
-    /// The given rate; else the rate of the resumed job.
+    /// The given rate; otherwise the rate of the resumed job.
     pub(crate) fn of_job(given: Option<Rate>, job: &JobHeader) -> Self {
         match (given, job.rate) {
             (Some(rate), _) => Self::given(rate),
             (None, Some(rate)) => Self { rate, why: Why::OfJob },
-            // A job of an earlier version has no rate.
+            // The ledger may have no rate.
             (None, None) => Self { rate: Rate::default(), why: Why::Default },
         }
     }

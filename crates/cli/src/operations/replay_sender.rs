@@ -1,7 +1,7 @@
-//! The sender of a replay, as options name its target and its queue.
+//! Creates the sender of a replay from options for its target and its queue.
 //!
-//! Separate from `deadletters`, which takes clients that are ready: only the command line knows the
-//! queues of `lastmile dev` and of a stack, and how to reach a queue on this machine.
+//! Separate from `deadletters`, which receives configured clients. The queues of `lastmile dev` and
+//! of stacks, and access to queues on this machine, concern only the command line.
 
 use adapters::aws_ports::s3_client;
 use adapters::storage::Storage;
@@ -27,19 +27,21 @@ pub(crate) struct ReplayQueueArgs {
     queue_url: Option<Url>,
 }
 
-/// The queues of replays.
+/// The queues through which replays are sent.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayQueues {
     given: Option<Url>,
     stack: Option<Stack>,
-    /// Those of a `lastmile dev` with other addresses than the default ones: for deliveries, and for events.
+    /// The queues of a `lastmile dev` with other addresses than the defaults: for deliveries, and
+    /// for events.
     local: Option<(String, String)>,
-    /// Whether the dead letters are in a bucket: then the queues of this machine are no default.
+    /// True if the dead letters are in a bucket. Then the queues of this machine are not the
+    /// default.
     is_bucket: bool,
 }
 
 impl ReplayQueueArgs {
-    /// The queues that the options name, or those of this stack.
+    /// The queues that the options name, or those of the stack.
     ///
     /// # Errors
     /// When the stack cannot be read.
@@ -55,18 +57,20 @@ impl ReplayQueueArgs {
 }
 
 impl ReplayQueues {
-    /// Whether nothing names a queue: then it is that of a `lastmile dev` on this machine.
+    /// Returns true if no option names a queue. The default is the queue of a `lastmile dev` on
+    /// this machine.
     pub(crate) fn is_default(&self) -> bool {
         self.given.is_none() && self.stack.is_none() && self.local.is_none()
     }
 
-    /// True if deliveries to subscriptions are sent through a queue on this machine.
+    /// Returns true if deliveries to subscriptions are sent through a queue on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let queue = self.for_target(&ReplayTarget::Subscription, None);
         queue.ok().flatten().is_some_and(|queue| is_here(&queue))
     }
 
-    /// The option that names the queue for this target, if a command without it would take another one.
+    /// The option that names the queue for this target, if a command without the option would use
+    /// another one.
     pub(crate) fn option(&self, target: &ReplayTarget) -> String {
         let is_named = self.given.is_some() || self.local.is_some();
         let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
@@ -80,13 +84,14 @@ impl ReplayQueues {
         Self { local: Some((retry, events)), ..Self::default() }
     }
 
-    /// The queue for this target, if it uses one: the given one, that of the stack, that in the
-    /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the retry queue,
-    /// because the events queue does not take our word; events for a topic are published.
+    /// The queue for this target; `None` for a URL. The order of precedence is: the given queue,
+    /// the stack's, the one in the job's ledger, the one of `lastmile dev`. Deliveries to a
+    /// subscription use the retry queue, because the events queue is untrusted. Events for a topic
+    /// use the events queue.
     ///
     /// # Errors
-    /// When the events queue is given for deliveries, the stack has no such queue, or no queue is named for
-    /// the dead letters of a bucket.
+    /// When the given queue is the events queue but deliveries are sent, the stack has no such
+    /// queue, or no option names a queue for the dead letters of a bucket.
     pub(crate) fn for_target(
         &self,
         target: &ReplayTarget,
@@ -106,7 +111,8 @@ impl ReplayQueues {
         let url = match &self.given {
             Some(url) => url.clone(),
             None => {
-                // The ledger may be of an earlier run, whose queues were elsewhere.
+                // The ledger may be from an earlier `lastmile dev`, whose queues had other
+                // addresses.
                 let local = local.map(String::as_str);
                 let named = of_stack.or(local).or(in_ledger);
                 if named.is_none() && self.is_bucket {
@@ -131,7 +137,7 @@ impl ReplayQueues {
         Ok(Some(url))
     }
 
-    /// For people: where dead letters go that are sent through this queue, or to no queue.
+    /// Describes the target and the queue for people.
     pub(crate) fn describe(&self, target: &ReplayTarget, queue: Option<&Url>) -> String {
         let through = match (queue, &self.stack) {
             (None, _) => return target.shown(),
@@ -150,9 +156,9 @@ impl ReplayQueues {
         }
     }
 
-    /// Whether the ends of deliveries that are sent through this queue are recorded in this container: whether
-    /// it is the default container of the deployment that the queue belongs to. `key` is that of any dead
-    /// letter in it.
+    /// Returns true if the ends of deliveries through this queue are recorded in this container.
+    /// They are recorded in the default container of the queue's deployment. `key` is the key of
+    /// any dead letter in this container.
     pub(crate) async fn records_results(
         &self,
         target: &ReplayTarget,
@@ -167,17 +173,18 @@ impl ReplayQueues {
         let Some(key) = key.filter(|_| is_here(queue) && container.prefix.is_empty()) else {
             return false;
         };
-        // That of `lastmile dev` is a folder anywhere: it is asked for what is here.
+        // The container of `lastmile dev` may be any folder, so look for the same dead letter
+        // there.
         let client = s3_client(&queue::clients_for(queue).await);
         let found = Storage::bucket(client, DEV_CONTAINER).get(key).await;
         matches!(found, Ok(Some(_)))
     }
 
-    /// A sender to this target, with its queue if it uses one. Checks that the queue responds, so
-    /// that a job without a queue leaves no ledger.
+    /// Creates a sender to this target, with its queue if it needs one. Checks that the queue
+    /// responds, so that a job without a queue creates no ledger.
     ///
     /// # Errors
-    /// When there is no queue, or it does not respond; says what to start.
+    /// When there is no queue, or it does not respond; the message names the program to start.
     pub(crate) async fn sender(
         &self,
         target: &ReplayTarget,

@@ -1,8 +1,8 @@
-//! The samples of `lastmile publish --sample`: events to start with, as publishers send them.
+//! The samples of `lastmile publish --sample`: initial events, as publishers send them.
 //!
-//! Separate from publishing, because `try` makes such events too. The samples cover every input format.
-//! Printed, they are what the ingress and the events queue accept: one document per line when piped, indented on a
-//! terminal. CloudEvents are built by the SDK.
+//! Separate from publishing, because `try` creates such events too. The samples cover every input
+//! format. The printed form is accepted by the ingress and the events queue: one document per line
+//! when piped, indented on a terminal. The SDK builds CloudEvents.
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
@@ -21,20 +21,20 @@ use crate::terminal::usage::usage_error;
 
 /// The most events of one call.
 const EVENTS_MAX: u32 = 10_000;
-/// How many events a batch has unless the count is given.
+/// The default number of events in a batch.
 const BATCH_EVENTS: u32 = 3;
-/// Their type unless another is given.
+/// The default event type.
 const TYPE: &str = "order.created";
-/// The files of `publish`. Each option says that it conflicts with them: clap drops `requires` if the required option conflicts
-/// with an option that is given.
+/// The file arguments of `publish`. Each sample option conflicts with them explicitly, because clap
+/// ignores `requires` if the required option conflicts with a given option.
 const FILES: [&str; 2] = ["files", "more_files"];
 /// The heading of the options in the help.
 const HEADING: &str = "Samples";
-/// The source of CloudEvents and of JSON.
+/// The source of CloudEvents and of JSON events.
 const SOURCE: &str = "https://shop.example.com/checkout";
-/// What each order costs.
+/// The total of each order.
 const TOTAL: &str = "19.90";
-/// The topic of Event Grid, which is a resource of Azure.
+/// The topic of Event Grid events, which is an Azure resource.
 const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
                                 /providers/Microsoft.EventGrid/topics/orders";
 
@@ -101,7 +101,7 @@ struct MemberArgs {
 }
 
 impl SampleArgs {
-    /// The samples as a text that `publish` reads; `None` without --sample.
+    /// The samples as a text that `publish` reads; `None` without `--sample`.
     pub(crate) fn text(&self, now_ms: u64) -> anyhow::Result<Option<String>> {
         let Some(kind) = self.kind else { return Ok(None) };
         let lines = documents(kind, &self.members, now_ms)?;
@@ -109,7 +109,7 @@ impl SampleArgs {
         Ok(Some(lines.join("\n")))
     }
 
-    /// With --dry-run, prints the samples and returns true.
+    /// With `--dry-run`, prints the samples and returns true.
     pub(crate) fn print_only(&self, now_ms: u64) -> anyhow::Result<bool> {
         let Some(kind) = self.kind.filter(|_| self.dry_run) else { return Ok(false) };
         for document in documents(kind, &self.members, now_ms)? {
@@ -122,7 +122,8 @@ impl SampleArgs {
     }
 }
 
-/// A new event in the form of this input, as it would be published; `None` where only other services write one.
+/// A new event in this input format, as it would be published; `None` for formats that only other
+/// services write.
 pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
     let kind = match input {
         Input::Auto | Input::CloudEvents => Kind::CloudEvents,
@@ -136,7 +137,7 @@ pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
     documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
 }
 
-/// One document, which is a line.
+/// One document, which is printed on one line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -146,7 +147,7 @@ enum Document {
     Json(Order),
 }
 
-/// Microsoft Learn, "Azure Event Grid event schema".
+/// The schema in Microsoft Learn, "Azure Event Grid event schema".
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EventGridEvent {
@@ -159,7 +160,7 @@ struct EventGridEvent {
     data: Value,
 }
 
-/// A payload as a publisher without any schema may have it.
+/// The payload of a publisher without any event schema.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Order {
@@ -171,7 +172,7 @@ struct Order {
     total: &'static str,
 }
 
-/// What differs between the events of one call.
+/// The members that differ between the events of one call.
 struct Members {
     number: u32,
     id: String,
@@ -250,7 +251,7 @@ fn data(number: u32) -> Value {
     json!({ "orderId": number, "total": TOTAL, "currency": "EUR" })
 }
 
-/// A sample event of a topic, in a form in which the destination can get it.
+/// A sample event of a topic, in a format that the destination's schema can represent.
 pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
     let input = match (input, subscription.destination.schema) {
         (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,

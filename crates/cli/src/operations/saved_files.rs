@@ -1,7 +1,8 @@
-//! Files of subscriptions that are read again whenever one is saved.
+//! Watches subscription files, and reads them again when one is saved.
 //!
-//! It asks for modification times and lengths a few times a second, which every editor and file system changes. A save is
-//! read once two looks in a row have seen the same, since editors write in several steps.
+//! It polls modification times and lengths several times a second, because every editor and file
+//! system changes them. A change is read once two consecutive checks show the same state, because
+//! editors write in several steps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,24 +19,23 @@ use crate::operations::aws_targets::refused_here;
 use crate::operations::files::{Files, have_errors, is_of_subscriptions, sort_findings};
 use crate::operations::unset_secrets::all_unset_here;
 
-/// The time between two looks at the files.
+/// The interval of checks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A file that is not there for so many looks was not just being replaced.
+/// A file that is missing in fewer checks may be in the process of replacement.
 const MISSING_LOOKS: u32 = 10;
 
-/// Files that are looked at.
 #[derive(Debug)]
 pub(crate) struct SavedFiles {
     paths: Vec<PathBuf>,
     looks: Interval,
-    /// As they were read last.
+    /// The state when the files were last read.
     read: Stamps,
-    /// As they were seen last, in so many looks.
+    /// The last state, and the number of consecutive checks that showed it.
     seen: (Stamps, u32),
     subscriptions: Subscriptions,
 }
 
-/// The modification time and the length of each file, which a save changes; `None` while one is missing.
+/// The modification time and the length of each file; `None` while a file is missing.
 type Stamps = Option<Vec<(PathBuf, Option<SystemTime>, u64)>>;
 
 type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
@@ -43,9 +43,9 @@ type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
 /// The result of a save.
 #[derive(Debug)]
 pub(crate) enum Saved {
-    /// It can be used.
+    /// The files are valid.
     Valid {
-        /// The content of the files, with warnings, also about variables that are not set.
+        /// The content of the files, with warnings, including those about unset variables.
         reading: Box<Reading>,
         /// The number of subscriptions that were added, removed or changed.
         changed: usize,
@@ -57,7 +57,7 @@ pub(crate) enum Saved {
 }
 
 impl SavedFiles {
-    /// Watches these paths. Begin before reading the files, so that no save in between is missed.
+    /// Watches these paths. Create it before reading the files, or a save in between is missed.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -66,12 +66,12 @@ impl SavedFiles {
         Self { paths, looks, read, seen, subscriptions: Subscriptions::new() }
     }
 
-    /// They had this when they were read.
+    /// Records the catalogue that was read.
     pub(crate) fn had(&mut self, catalogue: &Catalogue) {
         self.subscriptions = subscriptions(catalogue);
     }
 
-    /// Waits for the next save. Dropping the future misses none.
+    /// Waits for the next save. Cancel-safe: dropping the future misses no save.
     pub(crate) async fn saved(&mut self) -> Saved {
         loop {
             self.looks.tick().await;
@@ -103,7 +103,7 @@ impl SavedFiles {
             return Saved::Broken(reading.findings);
         }
         let unset = all_unset_here(&reading);
-        // It could be read when `dev` started.
+        // The variable was valid when `dev` started, so ignore errors.
         let refused = refused_here(&reading).unwrap_or_default();
         reading.findings.extend(unset.into_iter().chain(refused));
         sort_findings(files.names(), &mut reading.findings);
@@ -114,14 +114,14 @@ impl SavedFiles {
     }
 }
 
-/// Reads the stamps of the files.
+/// Reads the modification times and lengths of the files.
 fn stamps(paths: &[PathBuf]) -> Stamps {
     let mut stamps = Vec::new();
     paths.iter().try_for_each(|path| add_stamps(path, &mut stamps))?;
     Some(stamps)
 }
 
-/// Adds what a file looks like, or each below a folder.
+/// Adds the modification time and length of a file, or of each file below a folder.
 fn add_stamps(path: &Path, stamps: &mut Vec<(PathBuf, Option<SystemTime>, u64)>) -> Option<()> {
     let metadata = std::fs::metadata(path).ok()?;
     if !metadata.is_dir() {

@@ -1,6 +1,8 @@
-//! At the end of a pause: the number of dead letters that it left, and the command that replays them.
+//! At the end of a pause, prints the number of dead letters that it left, and the command that
+//! replays them.
 //!
-//! Separate because a pause ends in several commands, and `doctor` looks for what was left behind.
+//! Separate because a pause ends in several commands, and `doctor` looks for forgotten dead
+//! letters.
 
 use deadletters::ListedTotal;
 use deadletters::filter::Filter;
@@ -15,8 +17,9 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The time after which no function makes dead letters for a pause that has ended, with some room: they know of a change
-/// within half a minute, and a message that they had received before may be theirs for ten minutes.
+/// The time after which no function creates dead letters for a finished pause, with a margin.
+/// Functions learn of a change within half a minute, and may process a message received earlier for
+/// up to ten minutes.
 pub(crate) const QUIET_AFTER: &str = "PT12M";
 
 /// Prints the command for each subscription whose pause ends.
@@ -27,8 +30,8 @@ pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after:
     tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
 }
 
-/// Prints the command that replays what was set aside, for each of these subscriptions. Dead letters are counted by their keys, so others of the
-/// subscription are among them.
+/// Prints the command that replays the dead letters of these subscriptions. The printed number
+/// counts keys, so it includes other dead letters of the subscription.
 pub(crate) async fn tell(
     stack: Option<&str>,
     names: impl IntoIterator<Item = &SubscriptionName>,
@@ -53,7 +56,7 @@ pub(crate) async fn tell(
     }
 }
 
-/// The command that replays until nothing more comes.
+/// The command that replays until no more dead letters arrive.
 pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
     let (name, reason) = (name.to_string(), reason.to_string());
     let mut words = vec!["lastmile", "deadletters", "replay"];
@@ -62,7 +65,7 @@ pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reas
     shell::command(&words)
 }
 
-/// The dead letters of a subscription in the container of the stack, by their keys.
+/// The dead letters of a subscription in the container of the stack, counted by their keys.
 async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
     let letters = container::of_stack(&Stack::describe(stack).await?).await?;
     let filter = Filter {

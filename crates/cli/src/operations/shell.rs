@@ -1,12 +1,13 @@
-//! Words and commands for a shell, which a person copies. Pure.
+//! Formats words and commands for a shell, from which people copy them. Pure.
 //!
-//! Separate because the text has to be correct for a shell, whatever is in an event or a name.
+//! Separate because the text must be correct for a shell, whatever an event or a name contains.
 
 use delivery::shell::quoted;
 
 use crate::terminal::text;
 
-/// A text as one word of a shell, with what cannot be seen as octal numbers: so that it can be copied.
+/// Quotes a text as one shell word. Invisible characters become octal numbers, so that the word can
+/// be copied.
 pub(crate) fn typed(text: &str) -> String {
     if text.chars().any(is_written_as_code) {
         return format!("\"$(printf '%b' {})\"", quoted(&codes(text.as_bytes())));
@@ -14,17 +15,18 @@ pub(crate) fn typed(text: &str) -> String {
     quoted(text)
 }
 
-/// A command of these words.
+/// Joins words to a command.
 pub(crate) fn command(words: &[&str]) -> String {
     words.iter().map(|word| typed(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true for a character that cannot be seen, apart from line ends and tabs.
+/// Returns true for invisible characters, except line ends and tabs.
 pub(crate) fn is_written_as_code(c: char) -> bool {
     text::is_invisible(c) && !matches!(c, '\n' | '\t')
 }
 
-/// Bytes for `%b` of printf (POSIX): what is no text or cannot be seen as octal numbers, so that it can be copied.
+/// Encodes bytes for `%b` of printf (POSIX). Invisible characters and bytes that are not text
+/// become octal numbers, so that the text can be copied.
 pub(crate) fn codes(body: &[u8]) -> String {
     let mut codes = String::with_capacity(body.len());
     let code = |byte: u8| format!("\\0{byte:03o}");

@@ -1,9 +1,11 @@
-//! A request and its response as people may see them: without credentials. Pure.
+//! A request and its response, redacted for people. Pure.
 //!
-//! Separate, because it is the only place where a request's headers are looked at. Promises: a header is
-//! shown only if it is one of ours, or if its subscription says that its value is no secret; what a request
-//! sends as a credential is hidden in the response as dispatch hides it in dead letters. Of the body of a request it hides
-//! only the secrets of templates: the rest is the event.
+//! Separate, because no other module reads the headers of a request.
+//!
+//! Promises: a header is shown only if lastmile sets it, or if its subscription marks its value as
+//! not secret. Credentials of the request are redacted in the response, as dispatch does in dead
+//! letters. In the body of a request only the secrets of templates are redacted, because the rest
+//! is the event.
 
 use delivery::delivery::outcome::Exchange;
 use delivery::request::Request;
@@ -12,15 +14,16 @@ use delivery::subscription::header::Value;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Subscription, shown as shown_address};
 
-/// So much of a request's body is shown.
+/// The most bytes shown of a request's body.
 const REQUEST_SHOWN_MAX_BYTES: usize = 64 * 1_024;
-/// So much of a response's body is shown: as much as is searched for credentials in every spelling.
+/// The most bytes shown of a response's body: as many as are searched for credentials in all
+/// encodings.
 const RESPONSE_SHOWN_MAX_BYTES: usize = 4 * 1_024;
 
-/// Beginnings of the names of headers that no subscription can set.
+/// Prefixes of header names that subscriptions cannot set.
 const OUR_PREFIXES: [&str; 2] = ["ce-", "aeg-"];
-/// The other headers that no subscription can set, except that of the trace, which is no secret. Those that begin with `x-amz` name
-/// what a service of AWS does.
+/// Other headers that are not secret. Subscriptions cannot set them, except `traceparent`. Headers
+/// that begin with `x-amz` describe the operation of an AWS service.
 const OUR_HEADERS: [&str; 12] = [
     "content-type",
     "prefer",
@@ -40,40 +43,38 @@ const OUR_HEADERS: [&str; 12] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownBody {
     pub(crate) text: String,
-    /// How long all of it is, as far as it was read.
+    /// The length of the whole body, as far as it was read.
     pub(crate) bytes: usize,
     pub(crate) is_cut: bool,
 }
 
-/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownResponse {
     pub(crate) status: u16,
-    /// All of them.
+    /// All headers of the response.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: ShownBody,
 }
 
-/// A request, and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownExchange {
     pub(crate) method: &'static str,
-    /// Without credentials.
+    /// The URL without credentials.
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: ShownBody,
-    /// `None` without an answer.
+    /// `None` if there was no response.
     pub(crate) response: Option<ShownResponse>,
-    /// Why there was none.
+    /// The reason why there was no response.
     pub(crate) detail: Option<String>,
     pub(crate) started_ms: u64,
-    /// How many deliveries shared the request.
+    /// The number of deliveries that shared the request.
     pub(crate) deliveries: usize,
 }
 
 impl ShownExchange {
-    /// What may be shown of an exchange of this subscription. Of one that is not known any more, no header
-    /// is, and no path.
+    /// Redacts an exchange of this subscription. If the subscription is unknown, hides all headers
+    /// that may be secret, and the path.
     pub(crate) fn of(
         request: &Request,
         exchange: &Exchange,
@@ -82,7 +83,8 @@ impl ShownExchange {
         Self::hiding(Credentials::default(), request, exchange, subscription)
     }
 
-    /// The same without these credentials in the response either, of which the request may have another form.
+    /// Redacts the exchange, and also these credentials in the response, which may occur there in
+    /// another form than in the request.
     pub(crate) fn hiding(
         mut credentials: Credentials,
         request: &Request,
@@ -99,7 +101,7 @@ impl ShownExchange {
             headers.push((name.clone(), value));
         }
         request.hidden.iter().for_each(|secret| credentials.add_header(secret.expose()));
-        // The sender adds it.
+        // Represents the signature, which the sender adds.
         headers
             .extend(request.signer.iter().map(|_| ("authorization".to_owned(), HIDDEN.to_owned())));
         credentials.add_url(&request.url);
@@ -108,7 +110,7 @@ impl ShownExchange {
         }
         let answer_bytes = exchange.answer().map_or(0, |(_, body)| body.len());
         let redacted = exchange.clone().redact(&credentials, RESPONSE_SHOWN_MAX_BYTES);
-        // A name may be what was sent, too.
+        // A header name may contain a sent credential too.
         let named = |(name, value): &(String, String)| {
             (credentials.hide_in_text(name.clone()), value.clone())
         };
@@ -121,7 +123,7 @@ impl ShownExchange {
                 is_cut: answer_bytes > RESPONSE_SHOWN_MAX_BYTES,
             },
         });
-        // Before it is cut: the beginning of a secret would not be recognised.
+        // Redact before cutting: the beginning of a secret would not be recognised.
         let without_secrets = request.body_without_secrets();
         Self {
             method: request.method.as_str(),
@@ -135,7 +137,7 @@ impl ShownExchange {
         }
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory that it occupies.
     pub(crate) fn bytes(&self) -> usize {
         let of_headers = |headers: &[(String, String)]| -> usize {
             headers.iter().map(|(name, value)| name.len() + value.len()).sum()
@@ -153,7 +155,8 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
     }
 }
 
-/// Whether the path of the address is a credential: of the destination, for replies, or of the sink.
+/// Returns true if the path of the address is a credential: of the destination, of the reply
+/// address, or of the sink.
 fn hides_path(request: &Request, subscription: &Subscription) -> bool {
     let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
     let is_sink = matches!(&dead_letter.sink, Sink::Address(url) if *url == request.url);
@@ -164,7 +167,7 @@ fn hides_path(request: &Request, subscription: &Subscription) -> bool {
     }
 }
 
-/// Whether a header's value is no secret.
+/// Returns true if the value of a header is not a secret.
 pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
     let auth = subscription.and_then(|it| it.destination.auth.as_ref());
@@ -181,7 +184,7 @@ pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscripti
     if stated.peek().is_none() {
         return is_ours;
     }
-    // The subscription may be newer than the request: then its text has to be the same.
+    // The subscription may be newer than the request, so compare the value with its text.
     stated.all(|header| match &header.value {
         Value::Static(text) => text == value,
         Value::Path(_) => true,

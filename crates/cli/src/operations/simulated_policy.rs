@@ -1,8 +1,8 @@
-//! Asks IAM which actions the policies of a role do not allow, by simulation.
+//! Simulates in IAM which actions the policies of a role do not allow.
 //!
-//! Separate because `doctor` asks it of the roles of the functions, and `check` and `doctor` ask it of the role that makes
-//! requests to services of AWS. IAM evaluates the policies of the role, its boundary and those of the organization. It evaluates
-//! no policy of a queue, a bucket or a key.
+//! Separate because `doctor` simulates the roles of the functions, and `check` and `doctor` the
+//! role that calls AWS targets. IAM evaluates the policies of the role, its permissions boundary
+//! and those of the organization. It does not evaluate the policies of queues, buckets and keys.
 
 use anyhow::Context as _;
 use aws_sdk_iam::Client;
@@ -10,21 +10,22 @@ use aws_sdk_iam::types::PolicyEvaluationDecisionType;
 
 use crate::terminal::advice::aws_error;
 
-/// Simulations at once: IAM allows few calls a second.
+/// The most concurrent simulations, because IAM throttles early.
 pub(crate) const AT_ONCE: usize = 4;
 
-/// An action that a role may not do.
+/// An action that a role may not perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) action: String,
-    /// True if a policy denies it, false if none allows it.
+    /// True if a policy denies it, false if no policy allows it.
     pub(crate) is_denied: bool,
 }
 
-/// Simulates these actions of a role on a resource, and returns those that its policies do not allow.
+/// Simulates these actions of a role on a resource, and returns those that its policies do not
+/// allow.
 ///
 /// # Errors
-/// When IAM does not answer, or does not know the role.
+/// When IAM does not respond, or the role does not exist.
 pub(crate) async fn refused(
     client: &Client,
     role: &str,

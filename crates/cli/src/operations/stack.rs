@@ -1,9 +1,9 @@
-//! A deployed CloudFormation stack, as far as the command line needs it: parameters and outputs.
+//! A deployed CloudFormation stack: its parameters and outputs.
 //!
-//! Separate because `apply`, `check`, `rollback` and `try` all start from the name of a stack.
-//! Promises: a missing parameter or output is an error that names it.
+//! Separate because `apply`, `check`, `rollback` and `try` all begin with the name of a stack.
 //!
-//! Does not retry: a person is waiting and can run the command again.
+//! Promises: a missing parameter or output is an error that names it. Does not retry, because a
+//! person waits and can run the command again.
 
 #[cfg(feature = "aws")]
 mod description;
@@ -23,17 +23,15 @@ use url::Url;
 use crate::operations::queues::{self, QUEUES, Share};
 use crate::terminal::advice::aws_error;
 
-/// The prefix of the subscriptions in the config bucket, as the template has it.
+/// The prefix of the subscriptions in the config bucket, as in the template.
 const SUBSCRIPTIONS: &str = "subscriptions/";
 
-/// The concurrent invocations that a provisioned event poller makes at most.
+/// The most concurrent invocations of a provisioned event poller.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
 pub(crate) const POLLER_INVOCATIONS: u32 = 10;
 
-/// A deployed stack.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
-    /// Its name.
     pub(crate) name: String,
     arn: String,
     parameters: BTreeMap<String, String>,
@@ -46,30 +44,30 @@ pub(crate) async fn aws() -> SdkConfig {
 }
 
 impl Stack {
-    /// Fails: this build has no client for CloudFormation.
+    /// Fails, because this build has no client for CloudFormation.
     #[cfg(not(feature = "aws"))]
     pub(crate) async fn describe(_name: &str) -> anyhow::Result<Self> {
         Err(built_without_aws())
     }
 
-    /// The same where a name is given.
+    /// Reads the stack if a name is given.
     pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
         OptionFuture::from(name.map(Self::describe)).await.transpose()
     }
 
-    /// The value of a parameter; empty if it has none of this name.
+    /// The value of a parameter; empty if it does not exist.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map_or("", String::as_str)
     }
 
-    /// Where its functions read the subscriptions.
+    /// The location from which its functions read the subscriptions.
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
         let name = self.output("ConfigBucketName")?.to_owned();
         Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
     }
 
-    /// About how many messages the queue with this output holds, of all subscriptions: SQS counts
-    /// messages, it cannot filter them.
+    /// The approximate number of messages in the queue with this output. It covers all
+    /// subscriptions, because SQS cannot filter messages.
     pub(crate) async fn messages_in(&self, output: &str) -> anyhow::Result<u64> {
         let url = self.output(output)?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
@@ -86,13 +84,13 @@ impl Stack {
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
     }
 
-    /// The values of a parameter that is a list; none if it has none of this name.
+    /// The values of a list parameter; empty if it does not exist.
     pub(crate) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
         self.parameter(name).split(',').map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// The ARNs, with wildcards, that its functions may write dead letters to besides its own bucket
-    /// and queues.
+    /// The ARNs, with wildcards, of dead-letter sinks outside the stack that its functions may
+    /// write to.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
         self.list("ExtraSinkArns")
     }
@@ -102,62 +100,62 @@ impl Stack {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
     }
 
-    /// Its default container, as an address.
+    /// The address of its default container.
     ///
     /// # Errors
-    /// When the stack has no bucket of dead letters.
+    /// When the stack has no bucket for dead letters.
     pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
         Ok(format!("s3://{}", self.output("DeadLetterBucketName")?))
     }
 
-    /// The beginning of the ARNs of a service's resources in its account and region, without a colon at its end.
+    /// The prefix of the ARNs of a service's resources in its account and region, without a colon
+    /// at its end.
     pub(crate) fn arn_of(&self, service: &str) -> Option<String> {
         let account = self.arn.split(':').nth(4)?;
         Some(format!("arn:{}:{service}:{}:{account}", self.partition(), self.region()?))
     }
 
-    /// The key of its own that encrypts its queues and buckets.
+    /// The customer-managed key that encrypts its queues and buckets.
     pub(crate) fn key_arn(&self) -> Option<&str> {
         Some(self.parameter("KmsKeyArn")).filter(|arn| !arn.is_empty())
     }
 
-    /// The output of this name.
+    /// Returns an output.
     ///
     /// # Errors
-    /// When the stack has none; names it.
+    /// When the output does not exist; the message names it.
     pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
         let output = self.outputs.get(name).map(String::as_str);
         output.with_context(|| format!("the stack {} has no {name}", self.name))
     }
 
-    /// The URLs of its own queues.
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
         QUEUES.iter().filter_map(|queue| self.outputs.get(&queue.output())).map(String::as_str)
     }
 
-    /// True for one of its own queues.
+    /// Returns true if the queue belongs to the stack.
     pub(crate) fn owns(&self, queue: &Url) -> bool {
         self.own_queues().any(|own| own == queue.as_str())
     }
 
-    /// Its region, from its ARN.
+    /// The region, from the stack's ARN.
     pub(crate) fn region(&self) -> Option<&str> {
         self.arn.split(':').nth(3).filter(|region| !region.is_empty())
     }
 
-    /// Its AWS partition, from its ARN.
+    /// The AWS partition, from the stack's ARN.
     pub(crate) fn partition(&self) -> &str {
         self.arn.split(':').nth(1).unwrap_or("aws")
     }
 
-    /// The private or plain-HTTP destinations that its functions may send to.
+    /// The private or plain-HTTP destinations to which its functions may send.
     pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
         let allowed = self.parameter("AllowPrivateDestinations");
         let problem = || format!("the stack {} has an invalid AllowPrivateDestinations", self.name);
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
-    /// The concurrent invocations that its mappings may ask for; `None` where the stack has no such parameter.
+    /// The most concurrent invocations of its mappings; `None` if the stack has no such parameter.
     pub(crate) fn concurrency(&self) -> Option<u32> {
         let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
         let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
@@ -167,22 +165,21 @@ impl Stack {
         Some(queues::mappings().map(of).sum())
     }
 
-    /// The most event pollers of the events queue, if it has them.
+    /// The most event pollers of the events queue, if it has provisioned ones.
     fn pollers(&self) -> Option<u32> {
         self.parameter("EventsPollers").split_once('-')?.1.parse().ok()
     }
 
-    /// Whether it has a role that signs requests to destinations.
+    /// Returns true if it has a role that signs requests to destinations.
     pub(crate) fn signs_requests(&self) -> bool {
         !self.parameter("InvokeRoleArn").is_empty()
     }
 
-    /// For whom its functions may have tokens in which AWS says who is calling.
+    /// The audiences for which its functions may request AWS identity tokens.
     pub(crate) fn identity_audiences(&self) -> impl Iterator<Item = &str> {
         self.list("IdentityAudiences")
     }
 
-    /// The timeout of the dispatch function.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();
         let seconds =
@@ -191,7 +188,7 @@ impl Stack {
     }
 }
 
-/// The error of everything that needs the feature `aws`, in a build without it.
+/// The error of operations that need the feature `aws`, in a build without it.
 #[cfg(not(feature = "aws"))]
 pub(crate) fn built_without_aws() -> anyhow::Error {
     anyhow::anyhow!(

@@ -1,4 +1,4 @@
-//! Where a deployment reads its subscriptions, as commands name it.
+//! The location of a deployment's subscriptions, as commands name it.
 
 use adapters::live_topics::Location;
 use adapters::storage::StoredObject;
@@ -20,17 +20,17 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The address of what is there.
+    /// The location that the options name.
     pub(crate) async fn location(&self) -> anyhow::Result<Location> {
         let stack = Stack::optional(self.stack.as_deref()).await?;
         location(self.to.as_deref(), stack.as_ref())
     }
 }
 
-/// Where the subscriptions are, by `--to` or the stack.
+/// The location of the subscriptions, by `--to` or the stack.
 ///
 /// # Errors
-/// A usage error for what is no address.
+/// A usage error for an invalid address.
 pub(crate) fn location(to: Option<&str>, stack: Option<&Stack>) -> anyhow::Result<Location> {
     match (to, stack) {
         (Some(uri), _) => Location::parse(uri).map_err(usage_error),
@@ -39,16 +39,16 @@ pub(crate) fn location(to: Option<&str>, stack: Option<&Stack>) -> anyhow::Resul
     }
 }
 
-/// The file, object or folder at this address.
+/// The object or folder at this location.
 pub(crate) async fn object(location: &Location) -> StoredObject {
-    // A file needs no client, and looking for credentials may take seconds.
+    // A local path needs no client, and the search for credentials may take seconds.
     match location {
         Location::Folder(path) => StoredObject::file(path),
         Location::Bucket { name, prefix } => StoredObject::in_bucket(client().await, name, prefix),
     }
 }
 
-/// An S3 client as the environment describes it.
+/// An S3 client with the configuration of the environment.
 pub(crate) async fn client() -> Client {
     let aws = stack::aws().await;
     adapters::aws_ports::s3_client(&aws)

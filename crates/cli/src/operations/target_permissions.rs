@@ -1,7 +1,8 @@
-//! Asks IAM, by simulation, about the permissions of the role that makes requests to AWS targets.
+//! Simulates in IAM the permissions of the role that calls AWS targets.
 //!
-//! Separate because `check --stack` and `doctor` both report it. A policy of the target itself may allow what no policy of the
-//! role does, and is not simulated. So only an explicit denial is an error.
+//! Separate because `check --stack` and `doctor` both report them. The target's own policy may
+//! allow a call that no policy of the role allows, and is not simulated. Therefore only an explicit
+//! denial is an error.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,27 +16,27 @@ use crate::operations::simulated_policy::{AT_ONCE, refused};
 use crate::operations::stack::Stack;
 use crate::operations::writable::Problem;
 
-/// The most targets that are asked about: IAM allows few calls a second.
+/// The most targets that are simulated, because IAM throttles early.
 const TARGETS_MAX: usize = 200;
 
 /// The permission and the ARN of each target, with a subscription that needs it.
 type Needs<'c> = BTreeMap<(&'static str, Cow<'c, str>), &'c SubscriptionName>;
 
-/// The answers of IAM.
+/// The results of the simulation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulated {
-    /// The targets that were asked about.
+    /// The number of simulated targets.
     pub(crate) asked: usize,
-    /// The targets beyond the most that are asked about.
+    /// The number of targets beyond the limit.
     pub(crate) left: usize,
     /// The targets that the role may not use.
     pub(crate) refused: Vec<(SubscriptionName, Problem)>,
 }
 
-/// Asks IAM about each target of these subscriptions; nothing if the stack has no role.
+/// Simulates each target of these subscriptions; returns nothing if the stack has no role.
 ///
 /// # Errors
-/// When IAM does not answer.
+/// When IAM does not respond.
 pub(crate) async fn simulated(
     client: &Client,
     stack: &Stack,
@@ -64,7 +65,7 @@ fn needs(catalogue: &Catalogue) -> Needs<'_> {
         let target = of.destination.aws.as_deref()?;
         Some(((target.iam_action(), target.resource()), &of.name))
     });
-    // The first subscription of each target is the one that is named.
+    // Report the first subscription of each target.
     with_target.fold(Needs::new(), |mut needs, (need, name)| {
         needs.entry(need).or_insert(name);
         needs

@@ -1,4 +1,4 @@
-//! What runs on this machine: where it listens, and which of its addresses may be sent to.
+//! Servers and addresses of this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,7 +8,7 @@ use delivery::address::http_url;
 use tokio::net::TcpListener;
 use url::Url;
 
-/// The private destinations that are allowed unless the environment says otherwise.
+/// The private destinations that are allowed by default.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
 /// The private destinations of the environment, or loopback if the variable is unset. An empty
@@ -17,10 +17,10 @@ pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
-/// The server that the environment names in the place of AWS, as for every tool of AWS.
+/// The server that replaces AWS, according to the variable that all AWS tools use.
 ///
 /// # Errors
-/// When it is no address.
+/// When the variable is not a URL.
 pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
     let named = std::env::var(AWS_ENDPOINT_URL).ok().filter(|text| !text.is_empty());
     named
@@ -28,12 +28,12 @@ pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
         .transpose()
 }
 
-/// Whether an address is one of this machine.
+/// Returns true if the URL is on this machine.
 pub(crate) fn is_here(url: &Url) -> bool {
     matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
 }
 
-/// Listens on this port of this machine, and on no other interface: nothing here has a login.
+/// Listens on this port of the loopback interface only, because these servers have no login.
 pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
 }
@@ -44,7 +44,7 @@ pub(crate) async fn listen_at(address: SocketAddr) -> anyhow::Result<TcpListener
     listener.with_context(|| format!("cannot listen on {address}; choose another --port"))
 }
 
-/// By which address this machine reaches a server of its own that listens on this one.
+/// The address at which this machine reaches its own server that listens on `listening`.
 pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
     let mut at = listening;
     if listening.ip().is_unspecified() {
@@ -58,7 +58,7 @@ pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
     at
 }
 
-/// Who runs this, as the environment says.
+/// The name of the current user, from the environment.
 pub(crate) fn user() -> Option<String> {
     let set = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     set("USER").or_else(|| set("LOGNAME")).or_else(|| set("USERNAME"))

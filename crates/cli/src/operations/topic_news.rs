@@ -1,6 +1,7 @@
-//! Tells the processes of a stack which topics were changed, so that they need not wait for their listing to find out.
+//! Notifies the processes of a stack of changed topics, so that they need not wait for their
+//! listing.
 //!
-//! It is a hint, and nothing depends on it: where it cannot be told, a note says so.
+//! The notification is a hint, on which nothing depends. A failure is only printed as a note.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -16,12 +17,12 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// Half of what a process reads: what is known of destinations has to be heard too.
+/// Half of the news that a process reads, because news about destinations needs room too.
 const TOLD_MAX: usize = NEWS_MAX as usize / 2;
-/// So many are written at once.
+/// The most notifications that are written at once.
 const WRITES_AT_ONCE: usize = 16;
 
-/// Tells of these topics, if the stack is known.
+/// Sends notifications for these topics, if the stack is known.
 pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
     let Some(stack) = stack.filter(|_| !topics.is_empty()) else { return };
     if let Err(problem) = tell_all(stack, topics).await {

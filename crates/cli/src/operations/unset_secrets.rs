@@ -1,7 +1,8 @@
-//! Secrets that subscriptions name as variables, and that the environment of this command does not have.
+//! Finds secrets of subscriptions that are environment variables and are unset here.
 //!
-//! Separate from the sending, which finds the same with the first event: a person who starts `dev` or `try` can
-//! still correct it. Stored secrets are not looked up, since only an extension of Lambda reads them.
+//! Separate from sending, which would find the same with the first event. A person who starts `dev`
+//! or `try` can still correct it. Stored secrets are not checked, because only a Lambda extension
+//! reads them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use dialects::{Finding, NamedSecret, Reading, Severity};
 use crate::operations::locations::location;
 use crate::operations::writable::Problem;
 
-/// The variables of these subscriptions that are missing or empty, each once for each place that names it.
+/// Findings about missing or empty variables, one for each place that names a variable.
 pub(crate) fn unset_secrets<'a>(
     reading: &Reading,
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
@@ -36,7 +37,7 @@ pub(crate) fn unset_secrets<'a>(
     findings
 }
 
-/// Warnings about all subscriptions, by the environment of this process.
+/// Warnings about all subscriptions, for the environment of this process.
 pub(crate) fn all_unset_here(reading: &Reading) -> Vec<Finding> {
     let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
     unset_secrets(reading, all, Severity::Warning, |name| std::env::var(name).ok())
@@ -54,7 +55,8 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
     Some(Problem { severity, message, help: Some(format!("export {name}=…, and start again")) })
 }
 
-/// The finding where a document names the secret; in a deployment, at the name of the subscription.
+/// The finding at the place where a document names the secret; in a deployment, at the name of the
+/// subscription.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

@@ -1,4 +1,4 @@
-//! Which subscriptions get the events of a file, and the requests that they would make.
+//! Explains which subscriptions match the events of a file, and the requests that they would send.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::operations::rendered_request::rendered_request;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Explains each event of a file for each of these topics, about these subscriptions.
+/// Explains each event of a file, on each of these topics, for these subscriptions.
 pub(crate) fn reports(
     file: &str,
     catalogue: &Catalogue,
@@ -46,10 +46,10 @@ pub(crate) fn reports(
     Ok(reports)
 }
 
-/// The names of all subscriptions that get one of the events of a file.
+/// The names of all subscriptions that match an event of a file.
 ///
 /// # Errors
-/// A usage error if the file cannot be read, or has something that is no event.
+/// A usage error if the file cannot be read, or contains a text that is not an event.
 pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTreeSet<String>> {
     let all: Vec<Arc<Subscription>> = catalogue.subscriptions().cloned().collect();
     let topics = catalogue.topics().map(|topic| topic.name.clone()).collect();
@@ -65,7 +65,7 @@ pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTre
     Ok(subscriptions.filter(|of| of.matches).map(|of| of.subscription).collect())
 }
 
-/// Adds the requests that templates make of the event, and the event as it was received.
+/// Adds the requests that templates render from the event, and the event as received.
 fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
     let Element::Event(event) = element else { return };
     let EventReport { subscriptions, onward, received, .. } = report;

@@ -1,8 +1,8 @@
-//! Whether a deployed stack may write to the dead-letter sinks of its subscriptions.
+//! Checks whether a deployed stack may write to the dead-letter sinks of its subscriptions.
 //!
-//! Separate from the other lints because it needs the permissions of a stack: its functions may
-//! write to the ARNs in `ExtraSinkArns` and to queues of its own region, except those that it reads
-//! itself.
+//! Separate from the other lints because it needs the permissions of a stack. Its functions may
+//! write to the ARNs in `ExtraSinkArns` and to queues of its own region, except those that they
+//! read themselves.
 //!
 //! Does not evaluate the policies of buckets and queues.
 
@@ -16,7 +16,7 @@ use dialects::{Finding, Severity};
 use crate::operations::stack::Stack;
 use delivery::subscription::aws::covers;
 
-/// A problem with a field, and how to solve it.
+/// A problem with a field, and its solution.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
@@ -36,7 +36,7 @@ impl Problem {
         Self { severity: Severity::Warning, message, help: None }
     }
 
-    /// A finding of it in a file as a whole.
+    /// A finding about a file as a whole.
     pub(crate) fn in_file(self, file: String, field: &str) -> Finding {
         let Self { severity, message, help } = self;
         let field = field.to_owned();
@@ -48,13 +48,13 @@ impl Problem {
     }
 }
 
-/// Why the dead letters of a subscription cannot reach its sink, if they cannot.
+/// The reason why the dead letters of a subscription cannot reach its sink, if there is one.
 pub(crate) fn problem(subscription: &Subscription, stack: &Stack) -> Option<Problem> {
     match &subscription.dead_letter.sink {
         Sink::Container(container) => refused_container(&subscription.name, container, stack),
         Sink::Queue(queue) => refused_queue(&subscription.name, queue, stack),
-        // The default container is the stack's own, an address needs no AWS permission, and a topic
-        // is reached through the stack's own events queue.
+        // The default container belongs to the stack, an address needs no AWS permission, and
+        // events for a topic are sent through the stack's own events queue.
         Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
     }
 }
@@ -71,7 +71,7 @@ fn refused_container(
     let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
-    // Date and GUID are in between, and differ for each blob.
+    // The date and the GUID are between these parts, and differ for each blob.
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))
 }

@@ -1,17 +1,17 @@
-//! The error of a command as a person reads it: what failed, why, and what to do about it.
+//! Formats the error of a command for people: what failed, why, and what to do.
 //!
-//! Separate because most failures are those of AWS, whichever command met them. What AWS answered begins
-//! with its code ([`adapters::aws_error`]), and for each code there is one piece of advice.
+//! Separate because most failures come from AWS, in any command. A description of an AWS error
+//! begins with its code ([`adapters::aws_error`]), and each code has one piece of advice.
 
 use adapters::aws_error::sentence;
 use adapters::error_words::chain_words;
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
-/// How AWS begins to say that somebody may not do something.
+/// Prefixes of the AWS error codes for denied access.
 const DENIALS: &[&str] = &["AccessDenied", "AllAccessDisabled", "AuthorizationError"];
 
-/// What to do, by the beginnings of what was said.
+/// Advice by prefixes of the description.
 const ADVICE: [(&[&str], &str); 10] = [
     (
         &["ExpiredToken", "RequestExpired", "TokenRefreshRequired"],
@@ -58,7 +58,7 @@ const ADVICE: [(&[&str], &str); 10] = [
     ),
 ];
 
-/// The error of an AWS client, for the chain of a command's error.
+/// Converts an error of an AWS client for the chain of a command's error.
 pub(crate) fn aws_error<E>(error: &SdkError<E>) -> anyhow::Error
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -66,18 +66,18 @@ where
     anyhow!(sentence(error))
 }
 
-/// Whether the credentials lack a permission.
+/// Returns true if the credentials lack a permission.
 pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     let begins = |text: &str| DENIALS.iter().any(|begin| text.starts_with(begin));
     error.chain().any(|cause| begins(&cause.to_string()))
 }
 
-/// The whole chain of an error, without the words of the operating system and of libraries.
+/// The whole chain of an error, without details of the operating system and of libraries.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     chain_words(error.as_ref()).join(": ")
 }
 
-/// Adds advice below the chain, if there is any.
+/// Formats the chain, with advice below it if there is any.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
     let said = chain_words(error.as_ref());
     let chain = said.join(": ");
@@ -85,7 +85,7 @@ pub(crate) fn describe(error: &anyhow::Error) -> String {
         let is_said = |text: &String| beginnings.iter().any(|begin| text.starts_with(begin));
         said.iter().any(is_said)
     });
-    // A command may have given better advice itself.
+    // The command may already have given more specific advice.
     match advice {
         Some((_, advice)) if !chain.contains(advice) => format!("{chain}\n  {advice}"),
         Some(_) | None => chain,

@@ -1,7 +1,7 @@
-//! Questions to the person who runs a command.
+//! Asks the person who runs a command.
 //!
-//! Separate because every question has the same rules: it is asked on a terminal or not at all, and
-//! only a yes is a yes.
+//! Separate because all questions have the same rules: they need a terminal, and only an explicit
+//! yes counts.
 
 use std::io::IsTerminal as _;
 
@@ -9,11 +9,11 @@ use crate::terminal::output::ask;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// What is to be done where nobody can be asked.
+/// The error if there is no terminal.
 const NOBODY_TO_ASK: &str = "nothing was changed, since nobody can be asked: standard input is not a terminal; \
                              confirm with --yes";
 
-/// Whether to go on with what cannot be undone: with `--yes`, or when a person agrees.
+/// Returns true if an irreversible action may proceed: with `--yes`, or after a confirmation.
 ///
 /// # Errors
 /// A usage error that names `--yes`, when standard input is not a terminal.
@@ -21,23 +21,23 @@ pub(crate) fn may_proceed(yes: bool, question: &str) -> anyhow::Result<bool> {
     Ok(yes || is_confirmed(question, NOBODY_TO_ASK)?)
 }
 
-/// Whether a person says yes.
+/// Asks a question; returns true for a yes.
 ///
 /// # Errors
-/// A usage error with the other text, when standard input is not a terminal.
+/// A usage error with the text `otherwise`, when standard input is not a terminal.
 pub(crate) fn is_confirmed(question: &str, otherwise: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(usage_error(otherwise));
     }
-    // Standard output may be redirected, and the question has to be seen.
+    // Ask on standard error, because standard output may be redirected.
     ask(format_args!("{question} [y/N] "));
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
-    // The end of the input is a no, as any other answer is.
+    // The end of the input counts as a no, like any other answer.
     Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Whether to replace: asks on a terminal, unless `yes`.
+/// Asks before a replacement, unless `yes` is set.
 pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
     may_proceed(yes, &format!("replace {}?", text::line(what)))
 }

@@ -1,11 +1,12 @@
-//! The end that a person or a supervisor asks for: Ctrl-C, or the signal that containers and services get.
+//! Waits for the signals that end a program: Ctrl-C, or SIGTERM from containers and service
+//! managers.
 
 use std::io;
 
 /// Waits for Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// When the process cannot listen for them.
+/// When the process cannot listen for signals.
 pub(crate) async fn requested() -> io::Result<()> {
     #[cfg(unix)]
     {

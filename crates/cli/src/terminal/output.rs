@@ -1,9 +1,9 @@
-//! What the command line writes: data on standard output, as tables for people and JSON for tools, and
-//! everything else on standard error.
+//! Writes data to standard output (tables for people, JSON for tools), and everything else to
+//! standard error.
 //!
-//! Separate, and the only place that writes (a lint forbids `println!`), because nearly all of it
-//! quotes what others wrote: publishers, endpoints, the authors of subscription files. Nothing of
-//! that reaches a terminal as a character that cannot be seen ([`text`]).
+//! Separate, and the only module that writes (a lint forbids `println!`), because most output
+//! quotes untrusted text of publishers, endpoints, and authors of subscription files. Invisible
+//! characters of such text never reach a terminal ([`text`]).
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -33,7 +33,7 @@ pub(crate) enum LineOutput {
 }
 
 impl Output {
-    /// Writes one JSON value, or the table; of nothing no table.
+    /// Writes one JSON value or the table; an empty table is omitted.
     pub(crate) fn write(
         self,
         is_empty: bool,
@@ -48,22 +48,22 @@ impl Output {
     }
 }
 
-/// Writes data for people; unlike `println!` it does not panic when the reader has closed its end.
+/// Writes data for people. Unlike `println!`, it does not panic if the reader has closed the pipe.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     write(text::plain(text).as_bytes())
 }
 
-/// Writes lines that have colours, with a line end.
+/// Writes coloured lines, with a line end.
 pub(crate) fn out_rendered(lines: &Rendered) -> anyhow::Result<()> {
     write(format!("{}\n", lines.as_str()).as_bytes())
 }
 
-/// Writes JSON and a line end. Characters that cannot be seen become escapes, which mean the same.
+/// Writes JSON and a line end. Invisible characters become equivalent escapes.
 pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
     write(format!("{}\n", text::json(json)).as_bytes())
 }
 
-/// Writes bytes as they are, except to a terminal.
+/// Writes bytes unchanged, except to a terminal.
 pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
     if stdout_is_terminal() {
         return out(&String::from_utf8_lossy(bytes));
@@ -71,16 +71,16 @@ pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
     write(bytes)
 }
 
-/// Whether standard output is a terminal.
 pub(crate) fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Whether the command goes on when nobody reads its output any more.
+/// True if the command continues after the reader has closed its output.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
-/// From here on output that nobody reads is dropped, and the command goes on: it changes something, or its exit code is
-/// the answer. Others end, as `head` wants it.
+/// From now on, output to a closed pipe is dropped and the command continues. For commands that
+/// change something, or answer by their exit code. Others end when the pipe closes, as `head`
+/// expects.
 pub(crate) fn goes_on_unread() {
     GOES_ON.store(true, Ordering::Relaxed);
 }
@@ -97,22 +97,22 @@ fn write(bytes: &[u8]) -> anyhow::Result<()> {
 fn write_all(bytes: &[u8]) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(bytes)?;
-    // At the end of the program an error, such as a closed pipe, would be lost.
+    // Without the flush, an error at the end of the program, such as a closed pipe, would be lost.
     output.flush()
 }
 
-/// Writes a line to standard error.
 pub(crate) fn note(text: impl Display) {
     ask(format_args!("{text}\n"));
 }
 
 /// Writes to standard error without a line end.
 pub(crate) fn ask(text: impl Display) {
-    // Nobody is left to be told of an error.
+    // An error on standard error cannot be reported anywhere.
     let _ = std::io::stderr().lock().write_all(text::plain(&text.to_string()).as_bytes());
 }
 
-/// Whether a command ended because the reader of its output, such as `head`, has read enough.
+/// Returns true if the command ended because the reader of its output, such as `head`, closed the
+/// pipe.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<std::io::Error>();
     error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

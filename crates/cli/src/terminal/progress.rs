@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// How often a counter is redrawn.
+/// The redraw interval of counters.
 const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// A bar with rate and remaining time.
+/// A progress bar with rate and remaining time.
 pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
     ProgressBar::new(all).with_style(measured(what))
 }
 
-/// Turns a counter into such a bar, which begins at 0.
+/// Turns a counter into a progress bar that begins at 0.
 pub(crate) fn measure(counter: &ProgressBar, all: u64, what: &str) {
     counter.set_position(0);
     counter.set_length(all);
@@ -31,13 +31,13 @@ pub(crate) fn count(what: &str) -> ProgressBar {
     bar
 }
 
-/// A counter whose value is read whenever it is drawn.
+/// A counter whose value is read at each redraw.
 pub(crate) fn asking(
     what: &str,
     number: impl Fn() -> u64 + Clone + Send + Sync + 'static,
 ) -> ProgressBar {
     let number = move |_: &ProgressState, text: &mut dyn Write| {
-        // A progress bar that cannot be drawn is no reason to fail.
+        // A progress bar that cannot be drawn must not fail the command.
         let _ = write!(text, "{}", number());
     };
     let style = style(&format!("{{number}} {what}")).with_key("number", number);

@@ -1,15 +1,15 @@
-//! Addresses in what is wrong with the command line, without their credentials and queries.
+//! Redacts addresses in errors about the command line: their credentials and queries.
 //!
-//! Separate because a mistyped address is no address, and its secret is in there all the same: here
-//! anything counts that has the marks of one.
+//! Separate because a mistyped address does not parse, but still contains its secret. Therefore any
+//! word with the marks of an address counts.
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const HIDDEN: &str = "***";
 
-/// The text, with each of these words in it shown without its secrets.
+/// Redacts each of these words in the text.
 pub(crate) fn without_secrets<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> String {
     words.fold(text.to_owned(), |text, word| {
-        // `--to=https://…`: an error quotes the value alone.
+        // With `--to=https://…`, an error quotes only the value.
         let value = word.split_once('=').filter(|_| word.starts_with('-')).map(|(_, value)| value);
         [Some(word), value].into_iter().flatten().fold(text, |text, word| {
             let shown = redacted(word);
@@ -26,7 +26,7 @@ pub(crate) fn without_secrets<'a>(text: &str, words: impl Iterator<Item = &'a st
 fn redacted(word: &str) -> String {
     let scheme_end = word.find(":/").map(|at| at + word.get(at..).map_or(0, leading));
     let (scheme, rest) = word.split_at(scheme_end.unwrap_or(0));
-    // Without a scheme only `user:password@host` is one.
+    // Without a scheme, only `user:password@host` counts as an address.
     let user_end = rest.rfind('@').filter(|at| {
         scheme_end.is_some() || rest.get(..*at).is_some_and(|user| user.contains(':'))
     });

@@ -1,8 +1,8 @@
-//! Lines with colours, fitted to the terminal.
+//! Formats coloured lines that fit the terminal.
 //!
-//! Separate because what is written in between comes from others: a line is made of parts, each is made
-//! harmless by [`text`], and only then the colours and line ends of this module are added. In a pipe
-//! there is neither colour nor folding: a line is one line.
+//! Separate because the content is untrusted. A line consists of parts; [`text`] escapes each part
+//! before this module adds colours and line ends. In a pipe a line has no colours and is never
+//! folded.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
@@ -12,11 +12,11 @@ use console::Term;
 
 use crate::terminal::text;
 
-/// Between two parts of a line.
+/// Separates two parts of a line.
 const GAP: &str = "  ";
-/// The indentation of a folded line: below what follows the time.
+/// The indentation of a folded line, which aligns it with the text after the time.
 const INDENT_CHARS: usize = 15;
-/// Narrower terminals fold lines themselves.
+/// Narrower terminals must fold lines themselves.
 const WIDTH_MIN: usize = 40;
 
 /// When colours are used.
@@ -27,20 +27,14 @@ pub(crate) struct ColorArgs {
     color: ColorChoice,
 }
 
-/// How a part looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// As it is.
     Plain,
-    /// Less important.
     Dim,
-    /// A name.
     Name,
-    /// A success.
     Good,
-    /// A failure that is repaired by waiting.
+    /// A failure that will be retried.
     Waiting,
-    /// A failure.
     Bad,
 }
 
@@ -58,7 +52,6 @@ impl Style {
     }
 }
 
-/// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     style: Style,
@@ -66,28 +59,27 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A part of one line, without characters that cannot be seen.
+    /// Creates a part of one line, without invisible characters.
     pub(crate) fn new(style: Style, text: impl AsRef<str>) -> Self {
         Self { style, text: text::line(text.as_ref()) }
     }
 }
 
-/// Parts without colours, on one line.
+/// Joins parts on one line, without colours.
 pub(crate) fn plain(parts: &[Part]) -> String {
     Screen::PLAIN.line(parts).0
 }
 
-/// What may be written as it is: text of others is harmless in it.
+/// Text that is safe to write: untrusted parts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rendered(String);
 
 impl Rendered {
-    /// The text with its colours.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same with a text on the next lines, made harmless.
+    /// Appends a text on the next lines, escaped.
     pub(crate) fn and_then(mut self, text: &str) -> Self {
         self.0.push('\n');
         self.0.push_str(&text::plain(text));
@@ -95,19 +87,19 @@ impl Rendered {
     }
 }
 
-/// Where lines are shown.
+/// The colours and the width of the output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
     has_color: bool,
-    /// In characters, of a terminal.
+    /// The width of the terminal in characters; `None` in a pipe.
     width: Option<usize>,
 }
 
 impl Screen {
-    /// Neither colours nor a width, as for a pipe.
+    /// No colours and no width, as for a pipe.
     pub(crate) const PLAIN: Self = Self { has_color: false, width: None };
 
-    /// Standard output.
+    /// The properties of standard output.
     pub(crate) fn stdout(arguments: ColorArgs) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
@@ -117,7 +109,7 @@ impl Screen {
         Self { has_color, width: size.map(|(_, columns)| usize::from(columns)) }
     }
 
-    /// A line of these parts, without a line end; folded where it would not fit.
+    /// Formats a line of these parts, without a line end; folded if it would not fit.
     pub(crate) fn line(self, parts: &[Part]) -> Rendered {
         let width = self.width.filter(|width| *width >= WIDTH_MIN).unwrap_or(usize::MAX);
         let (mut line, mut at) = (String::new(), 0_usize);
@@ -157,7 +149,7 @@ fn fold(line: &mut String, at: &mut usize) {
     *at = INDENT_CHARS;
 }
 
-/// Whether there are colours: <https://no-color.org>, and a terminal that has some.
+/// Decides whether to use colours, by <https://no-color.org> and the capabilities of the terminal.
 fn is_colored(
     choice: ColorChoice,
     is_terminal: bool,

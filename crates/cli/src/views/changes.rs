@@ -1,4 +1,4 @@
-//! What `apply`, `rollback` and `subscriptions delete` change, for people.
+//! Prints the changes of `apply`, `rollback` and `subscriptions delete`.
 
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::subscription::catalogue::Catalogue;
@@ -8,7 +8,7 @@ use crate::operations::topics::Changed;
 use crate::terminal::output::out;
 use crate::terminal::text;
 
-/// Prints what was written of a topic.
+/// Prints the result of writing a topic.
 pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Result<()> {
     let name = text::line(&topic.to_string());
     match changed {
@@ -17,7 +17,7 @@ pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Resu
     }
 }
 
-/// Prints the difference by subscription and field; returns whether anything is removed.
+/// Prints the differences by subscription and field; returns true if anything is removed.
 pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
     let changes = diff(old, new);
     let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
@@ -33,7 +33,8 @@ pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<
     Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
 }
 
-/// A change in lines; a line end within a value would look like another change.
+/// Formats a change. A line end within a value is escaped, because it would look like another
+/// change.
 fn describe(subject: &Subject, change: &Change) -> String {
     let name = text::line(&subject.to_string());
     let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));

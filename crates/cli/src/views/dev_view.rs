@@ -1,5 +1,6 @@
-//! What `dev` prints: where it listens and what to type next, the log lines of the functions, and what each
-//! save of the subscriptions came to. For people, or as JSON, one object per line.
+//! Prints the output of `dev`: its addresses and the next commands, the log lines of the functions,
+//! and the result of each save of the subscriptions. For people, or as JSON with one object per
+//! line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,6 @@ use crate::terminal::text;
 use crate::views::log_view;
 use crate::views::repeats::{Repeats, Told};
 
-/// The terminal of `dev`.
 #[derive(Debug)]
 pub(crate) struct DevView {
     output: LineOutput,
@@ -36,10 +36,10 @@ pub(crate) struct DevView {
     repeats: Repeats,
 }
 
-/// Where everything listens.
+/// The addresses of all servers.
 #[derive(Debug)]
 pub(crate) struct Ready<'a> {
-    /// `http://` and the address of the ingress.
+    /// The URL of the ingress.
     pub(crate) ingress: &'a str,
     /// The URL of the events queue.
     pub(crate) queue: &'a str,
@@ -47,20 +47,20 @@ pub(crate) struct Ready<'a> {
     pub(crate) aws: &'a str,
     /// The folder of dead letters.
     pub(crate) dead_letters: &'a Path,
-    /// Where the subscriptions are.
+    /// The location of the subscriptions.
     pub(crate) subscriptions: &'a str,
     /// The address of the console, unless it is off.
     pub(crate) console: Option<&'a str>,
 }
 
 impl DevView {
-    /// One that shows these subscriptions.
+    /// Creates a view for these subscriptions.
     pub(crate) fn new(output: LineOutput, screen: Screen, catalogue: &Catalogue) -> Self {
         let destinations = destinations(catalogue);
         Self { output, screen, destinations, repeats: Repeats::default() }
     }
 
-    /// Says where everything listens, and what to type next.
+    /// Prints the addresses of all servers, and the next commands.
     pub(crate) fn ready(&self, ready: &Ready<'_>, catalogue: &Catalogue) -> anyhow::Result<()> {
         let Ready { ingress, queue, aws, dead_letters, subscriptions, console } = ready;
         let count = catalogue.subscriptions().count();
@@ -91,14 +91,15 @@ impl DevView {
         }
     }
 
-    /// A log line of the functions, if it adds anything. As JSON it is written as it is logged.
+    /// Prints a log line of the functions, if it adds information. With JSON output, the log itself
+    /// is the output.
     pub(crate) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.output == LineOutput::Json {
             return Ok(());
         }
         let is_ours =
             matches!(line.name.as_str(), "subscriptions.broken" | "subscriptions.missing");
-        // Saves are reported by us, not by the functions.
+        // `dev` reports saves itself.
         if is_ours {
             return Ok(());
         }
@@ -122,7 +123,7 @@ impl DevView {
         }
     }
 
-    /// What a save came to.
+    /// Prints the result of a save.
     pub(crate) fn saved(&mut self, saved: &Saved) -> anyhow::Result<()> {
         match (saved, self.output) {
             (Saved::Valid { reading, changed }, output) => {
@@ -166,7 +167,8 @@ impl DevView {
         }
     }
 
-    /// Prints warnings about subscriptions that this machine sends nothing for. No reason to stop: the others work.
+    /// Prints warnings about subscriptions that this machine does not deliver to. The others work,
+    /// so `dev` continues.
     pub(crate) fn warnings(&self, event: &str, findings: &[Finding]) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json if !findings.is_empty() => {
@@ -181,8 +183,8 @@ impl DevView {
         }
     }
 
-    /// The subscriptions cannot be read at the start. No reason to stop: the file can be corrected while everything
-    /// runs.
+    /// Prints that the subscriptions are unreadable at the start. `dev` continues, because the file
+    /// can be corrected meanwhile.
     pub(crate) fn unreadable(&self, problem: &str) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json => json_line("ERROR", "dev.broken", json!({ "problem": problem })),
@@ -203,7 +205,7 @@ impl DevView {
     }
 }
 
-/// The address of each destination, without its scheme and whatever may be a credential.
+/// The address of each destination, without its scheme and possible credentials.
 fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
     let address = |subscription: &Subscription| {
         let shown = subscription.destination.display();
@@ -213,7 +215,8 @@ fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
     all.map(|subscription| (subscription.name.to_string(), address(subscription))).collect()
 }
 
-/// What to type next, to see a delivery: a receiver, if one is expected here, and an event.
+/// The next commands, which cause a first delivery: a receiver, if one is expected on this machine,
+/// and an event.
 fn next(queue: &str, catalogue: &Catalogue) -> String {
     let Some(first) = catalogue.subscriptions().next() else {
         return "next: write a subscription into it, as in examples/native.yaml\n".to_owned();
@@ -242,7 +245,7 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
     lines
 }
 
-/// A line of `dev` itself, in the form of the functions' log lines.
+/// Prints a line of `dev` itself, in the form of the functions' log lines.
 fn json_line(level: &str, message: &str, fields: Value) -> anyhow::Result<()> {
     let timestamp = moment::rfc3339(Machine.now_ms());
     let mut line = json!({ "timestamp": timestamp, "level": level, "message": message });

@@ -1,7 +1,7 @@
-//! The log lines of the functions, on a terminal.
+//! Prints the log lines of the functions on a terminal.
 //!
-//! A line of an attempt says where it went, how it ended and how long until the next one, in the words of
-//! `line_words`. Each part is made harmless when it is made.
+//! The line of an attempt has its target, its outcome and the wait before the next attempt, in the
+//! words of `line_words`. Each part is escaped when it is created.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,21 +17,22 @@ use crate::operations::line_words::{Kind, words};
 use crate::terminal::output::out_json;
 use crate::terminal::styled::{Part, Style, plain};
 
-/// Starts to receive the log lines of the functions in this process up to this level. `are_written` also writes them to
-/// standard output, as JSON as in the cloud; `kept` also keeps them, for `lastmile trace`.
+/// Starts to receive the log lines of the functions in this process, up to this level.
+/// `are_written` also writes them to standard output, as JSON as in the cloud. `kept` also stores
+/// them, for `lastmile trace`.
 pub(crate) fn watch(
     level: LevelFilter,
     are_written: bool,
     kept: Option<DevLog>,
 ) -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
-    // A line that nobody reads is never made: libraries log much.
+    // Filter by target, so that lines of libraries, which log a lot, are never formatted.
     let ours = |level: LevelFilter| {
         filter_fn(move |of| is_ours(of.target()) && *of.level() <= level).with_max_level_hint(level)
     };
     let written = are_written.then(|| {
         let layer = JsonLayer(|_, line: &str| {
-            // A reader that has gone is no reason to stop delivering.
+            // A closed output must not stop deliveries.
             let _ = out_json(line.trim_end());
         });
         layer.with_filter(ours(LevelFilter::INFO))
@@ -48,13 +49,13 @@ pub(crate) fn watch(
     lines
 }
 
-/// A log line as one line of text; `None` for lines that add nothing.
+/// Formats a log line as one line of text; `None` for lines that add no information.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     parts(line, None).map(|parts| plain(&parts))
 }
 
-/// The parts of a log line, of an attempt with the address of its destination if that is known; `None`
-/// for lines that add nothing.
+/// The parts of a log line; `None` for lines that add no information. An attempt includes the
+/// address of its destination, if that is known.
 pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>> {
     let words = words(line)?;
     let style = words.style();
@@ -66,7 +67,7 @@ pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>>
     let mut parts =
         vec![Part::new(Style::Name, line.field("subscription")), Part::new(Style::Dim, event)];
     match words.kind {
-        // It is still to be told how it ends.
+        // Another line will have the outcome.
         Kind::UnderWay => return None,
         Kind::Good | Kind::Failed | Kind::Silent => {
             let to = destination.filter(|_| words.target.is_empty());

@@ -1,6 +1,6 @@
-//! The addresses of references that a deployment has, for people.
+//! Prints the mapped addresses of references in a deployment.
 //!
-//! Separate because an address may hold a credential, which is shown nowhere.
+//! Separate because an address may contain a credential, which must not be shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use url::Url;
 use crate::terminal::output::out;
 use crate::terminal::text;
 
-/// Prints the references whose entries differ. Returns true if stored subscriptions keep something of an earlier entry.
+/// Prints the references whose entries differ. Returns true if stored subscriptions keep fields of
+/// an earlier entry.
 pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyhow::Result<bool> {
     let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut is_kept = false;
@@ -41,7 +42,8 @@ fn besides(entry: &str) -> Map<String, Value> {
     fields
 }
 
-/// An entry for people: its address, and what else it has. One without an address has its reference as that.
+/// Formats an entry for people: its address and its other fields. Without an address, the reference
+/// is the address.
 fn shown(entry: &str) -> String {
     let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else {
         return shown_address(entry);
@@ -54,7 +56,8 @@ fn shown(entry: &str) -> String {
     format!("{}{more}", address.map_or("the reference".to_owned(), shown_address))
 }
 
-/// An address for people. The path of an endpoint may be a credential, which only a subscription says.
+/// Formats an address for people. Hides the path, which may be a credential; only a subscription
+/// states whether it is one.
 fn shown_address(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => {

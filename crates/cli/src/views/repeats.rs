@@ -2,9 +2,9 @@
 
 use delivery::time::duration::SECOND_MS;
 
-/// Equal lines in a row that are shown at most; the others are counted.
+/// The most equal consecutive lines that are shown; further ones are counted.
 const SHOWN_MAX: u64 = 3;
-/// Time without output after which the next repetition is shown, with the count.
+/// The time without output after which the next repetition is shown, with the count.
 const COUNTED_MS: u64 = 10 * SECOND_MS;
 
 /// The line that was shown last, and its repetitions.
@@ -12,9 +12,9 @@ const COUNTED_MS: u64 = 10 * SECOND_MS;
 pub(crate) struct Repeats {
     /// Equal keys mark equal lines; `None` for a line that is never folded.
     key: Option<String>,
-    /// Number of consecutive lines with this key.
+    /// The number of consecutive lines with this key.
     seen: u64,
-    /// Number of lines that are counted but not reported yet.
+    /// The number of lines that are counted but not reported yet.
     folded: u64,
     shown_ms: u64,
 }

@@ -1,5 +1,5 @@
-//! What people are told of a replay's end, by the commands and on the page.
+//! The text about a missing end of a replay, for the commands and the console.
 
-/// Of one that was not reported, and is not to be expected any more.
+/// The end was not reported, and is no longer expected.
 pub(crate) const NO_END: &str =
     "no end was reported; look at the destination and the logs; `replay` sends it again";

@@ -1,10 +1,11 @@
-//! What people are told of the ledgers of replays that cannot be read, by the commands and on the page.
+//! Texts about unreadable replay ledgers, for the commands and the console.
 
 use deadletters::replay::UnreadableLedger;
 
 use crate::terminal::text;
 
-/// Which replay jobs are not shown, why, and what to do; `None` if all are.
+/// Describes the replay jobs that are not shown, with the reason and advice; `None` if all are
+/// shown.
 pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
     let first = ledgers.first()?;
     let jobs = match ledgers.len() {
@@ -16,7 +17,8 @@ pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
     Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} elsewhere")))
 }
 
-/// Why dead letters are not replayed that the job of this ledger may have sent, and what to do.
+/// The reason why dead letters are not replayed that the job of this ledger may have sent, with
+/// advice.
 pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
     let folder = &ledger.folder;
     text::line(&format!(
@@ -25,7 +27,7 @@ pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
     ))
 }
 
-/// Tells of records of dismissals that cannot be read: what they dismiss is shown as open.
+/// Describes unreadable dismissals, whose dead letters are shown as open.
 pub(crate) fn dismissals_not_read(keys: &[String]) -> Option<String> {
     let first = text::line(keys.first()?);
     let records = text::counted(keys.len() as u64, "record");

@@ -1,8 +1,10 @@
-//! The body of a response, as its errors.
+//! Reads the errors in the body of a response.
 //!
-//! Separate from the readers of each kind of body: this decides which of them reads it, and bounds the bytes. Pure.
+//! Separate from the readers for each kind of body: this module chooses the reader and limits the
+//! bytes. Pure.
 //!
-//! Promises: any text is read, also one that was cut anywhere, since only the beginning of a response is kept.
+//! Promises: a body that was cut at any place can be read, because dead letters keep only the
+//! beginning of a response.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,13 +16,14 @@ use crate::facts::RESPONSE_MAX_CHARS;
 
 const BASE64: &str = "base64:";
 
-/// Reads a kept response: text, or `base64:` and encoded bytes.
+/// Reads a stored response: either text, or `base64:` followed by encoded bytes.
 pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     let decoded = response.strip_prefix(BASE64).and_then(decode);
     let body = decoded.as_deref().unwrap_or(response);
     let body: String = body.chars().take(RESPONSE_MAX_CHARS).collect();
     let body = body.trim_start_matches('\u{feff}').trim();
-    // A cut within a character leaves a part of it, which is also why it was encoded.
+    // A cut within a character leaves an incomplete sequence, which becomes U+FFFD. (It is also the
+    // reason why such a body was stored as Base64.)
     let body = body.trim_end_matches('\u{fffd}');
     let is_generic = |text: &str| status::is_generic(text, status);
     let Found { problems, is_cut, has_more } = find(body, is_generic);
@@ -35,7 +38,7 @@ pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     Errors { lines, is_cut, has_more }
 }
 
-/// The text of encoded bytes, as far as they are whole.
+/// Decodes Base64; an incomplete group at the end is dropped.
 fn decode(base64: &str) -> Option<String> {
     let base64: &str = base64.get(..base64.len().min(RESPONSE_MAX_CHARS * 2))?;
     let whole = base64.get(..base64.len() / 4 * 4)?;
@@ -48,7 +51,7 @@ struct Found {
     problems: Vec<Problem>,
     /// True if the end of the body is missing.
     is_cut: bool,
-    /// True if a further problem was in that end.
+    /// True if the missing end contained a further problem.
     has_more: bool,
 }
 
@@ -72,7 +75,7 @@ fn of_json(json: &cut_json::Read) -> Found {
     }
     let has_more = *is_cut && problems.len() > 1;
     if has_more {
-        // One of several errors may be a part of one.
+        // The cut may divide the last error, so only complete errors count.
         let of_whole = whole.as_ref().map(shapes::problems).unwrap_or_default();
         if of_whole.is_empty() {
             problems.pop();

@@ -1,21 +1,20 @@
-//! JSON whose end may be missing, because only the beginning of a response is kept.
+//! Reads JSON whose end may be missing, because dead letters keep only the beginning of a response.
 //!
-//! Separate because this is about the syntax of JSON alone. Pure.
+//! Separate because this module only handles JSON syntax. Pure.
 //!
-//! Promises: whole JSON is read as it is. Of cut JSON everything before the cut is read, and a text that was cut is kept as far as it goes.
-//! A second value has only the elements that are whole.
+//! Promises: complete JSON is read unchanged. Truncated JSON is read up to the cut, including the
+//! truncated string. A second value omits the list element that the cut divides.
 
 use serde_json::Value;
 
-/// A value, and whether its end is missing.
 pub(super) struct Read {
     pub(super) value: Value,
-    /// The value without the element of a list that the cut divides; `None` if it divides no list.
+    /// The value without the list element that the cut divides; `None` if the cut divides no list.
     pub(super) whole: Option<Value>,
     pub(super) is_cut: bool,
 }
 
-/// Reads a body; `None` if its beginning is not JSON.
+/// Reads a body; `None` if it does not begin with JSON.
 pub(super) fn read(body: &str) -> Option<Read> {
     if !body.starts_with(['{', '[', '"']) {
         return None;
@@ -23,7 +22,7 @@ pub(super) fn read(body: &str) -> Option<Read> {
     if let Ok(value) = serde_json::from_str(body) {
         return Some(Read { value, whole: None, is_cut: false });
     }
-    // Something may follow a whole value.
+    // Other text may follow a complete value.
     if let Some(Ok(value)) = serde_json::Deserializer::from_str(body).into_iter().next() {
         return Some(Read { value, whole: None, is_cut: false });
     }
@@ -33,17 +32,18 @@ pub(super) fn read(body: &str) -> Option<Read> {
     Some(Read { value, whole, is_cut: true })
 }
 
-/// The state of a scanner at the end of a text.
+/// The state of the scanner at the end of a text.
 #[derive(Default)]
 struct Scan {
-    /// The marks that close the open objects and arrays.
+    /// The closing brackets of the open objects and arrays.
     open: Vec<char>,
     is_in_text: bool,
-    /// The place of an escape that the cut divides.
+    /// The offset of an escape sequence that the cut divides.
     escape: Option<usize>,
-    /// The last place where the open objects and arrays could be closed, and the marks that close them.
+    /// The last offset where the open objects and arrays could be closed, and their closing
+    /// brackets.
     complete: (usize, Vec<char>),
-    /// The outermost open array by its place in `open`, and the end of its last whole element.
+    /// The outermost open array: its index in `open`, and the end of its last complete element.
     list: Option<(usize, usize)>,
 }
 
@@ -93,7 +93,7 @@ impl Scan {
         Some(closed(body.get(..end)?, "", self.open.get(..=place)?))
     }
 
-    /// The texts that may be the body with an end, the one that keeps most of it first.
+    /// Possible completions of the body; the one that keeps most of the body comes first.
     fn repaired(&self, body: &str) -> impl Iterator<Item = String> {
         let kept = self.escape.and_then(|at| body.get(..at)).unwrap_or(body);
         let mark = if self.is_in_text { "\"" } else { "" };
@@ -103,7 +103,7 @@ impl Scan {
     }
 }
 
-/// A text with the marks that close what is open in it.
+/// Appends `mark` and the closing brackets to a text.
 fn closed(text: &str, mark: &str, open: &[char]) -> String {
     let marks: String = open.iter().rev().collect();
     format!("{text}{mark}{marks}")

@@ -1,35 +1,35 @@
-//! The errors of one response, as a title and as they are compared.
+//! The errors of one response: the title for people, and the text that decides equality.
 //!
-//! Separate from reading them, because the order of a body and the place of a cut must not matter, and this is where both end. Pure.
+//! Separate from reading them, because neither the order of the errors nor the place of a cut may
+//! influence the result. Pure.
 //!
-//! Promises: errors with the same message are one part of the title, with all their fields. The title names as many as fit, and counts
-//! the others.
+//! Promises: errors with the same message form one part of the title, with all their fields. The
+//! title names as many errors as fit and counts the others.
 
 use super::problem::Line;
 use super::templated::{TITLE_MAX_CHARS, Templated};
 
-/// Room for the status before the errors, and for the count of the others after them.
+/// Room for the status before the errors, and for the count after them.
 const RESERVED_CHARS: usize = 24;
 
-/// The errors in a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Errors {
     /// Each error once, in the order of the body.
     pub(super) lines: Vec<Line>,
-    /// True if the end of the body is missing.
     pub(super) is_cut: bool,
-    /// True if further errors were in a missing or broken end.
+    /// True if further errors stood in a missing or broken end.
     pub(super) has_more: bool,
 }
 
-/// A message with the fields that it is about.
+/// A message, and the fields that have this error.
 struct Part<'a> {
     message: &'a Templated,
     fields: Vec<&'a Templated>,
 }
 
 impl Errors {
-    /// The errors in a few words: `Field required: body.email, body.name; must be positive: body.total and 2 more`.
+    /// A short summary: `Field required: body.email, body.name; must be positive: body.total and 2
+    /// more`.
     pub(super) fn title(&self) -> Option<Templated> {
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.sort_by_cached_key(|line| line.template());
@@ -48,7 +48,8 @@ impl Errors {
         (!lines.is_empty()).then_some(title)
     }
 
-    /// The errors as they are compared. Of a body that was cut only the first counts: the cut moves with the values before it.
+    /// The text that decides equality. Only the first error of a cut body counts, because the
+    /// length of the values before the cut decides how many errors remain.
     pub(super) fn compared(&self) -> String {
         let kept = if self.is_cut { 1 } else { self.lines.len() };
         let mut lines: Vec<String> = self.lines.iter().take(kept).map(Line::template).collect();
@@ -57,7 +58,7 @@ impl Errors {
     }
 }
 
-/// The lines by message, in their order.
+/// Groups the lines by message, in their order.
 fn parts<'a>(lines: &[&'a Line]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     for Line { message, field } in lines.iter().copied() {
@@ -71,7 +72,8 @@ fn parts<'a>(lines: &[&'a Line]) -> Vec<Part<'a>> {
 }
 
 impl Part<'_> {
-    /// Adds the message with as many fields as fit; the number of them. The first part of a title always has a place.
+    /// Appends the message with as many fields as fit, and returns their number. The first part of
+    /// a title is always appended.
     fn add_to(&self, title: &mut Templated) -> usize {
         let is_first = title.is_empty();
         let fits = |text: &Templated| is_first || text.chars() + RESERVED_CHARS <= TITLE_MAX_CHARS;

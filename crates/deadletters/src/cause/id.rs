@@ -1,6 +1,6 @@
-//! The id of a cause, and the beginnings of ids that people type.
+//! The id of a cause, and prefixes of such ids as people type them.
 //!
-//! Separate because a filter has beginnings of ids, and no cause.
+//! Separate because a filter contains prefixes but no causes.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -9,14 +9,14 @@ use std::str::FromStr;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// The namespace of the ids of causes.
+/// The UUIDv5 namespace of cause ids.
 const CAUSES: Uuid = Uuid::from_u128(0x9d2b_6f1c_53f0_4c8e_a7c4_1e0f_6b82_d935);
-/// Fewer digits would name many causes by accident.
+/// Shorter prefixes would match several causes by accident.
 const PREFIX_MIN_DIGITS: usize = 4;
-/// The digits that are shown, where they name one cause.
+/// The number of digits shown, unless two causes share them.
 const SHOWN_DIGITS: usize = 8;
 
-/// The id of a cause: 32 hexadecimal digits that depend on outcome, status and message alone.
+/// The id of a cause: 32 hexadecimal digits that depend only on outcome, status and message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CauseId(Uuid);
 
@@ -26,7 +26,7 @@ impl CauseId {
         Self(Uuid::new_v5(&CAUSES, name.to_string().as_bytes()))
     }
 
-    /// The beginnings of these ids, each long enough to name only one of them.
+    /// Prefixes of these ids, each long enough to be unique.
     #[must_use]
     pub fn shortened(ids: &[Self]) -> Vec<String> {
         let texts: BTreeSet<String> = ids.iter().map(ToString::to_string).collect();
@@ -52,12 +52,12 @@ impl Serialize for CauseId {
     }
 }
 
-/// The beginning of the id of a cause.
+/// A prefix of the id of a cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CausePrefix(String);
 
 impl CausePrefix {
-    /// Compares the digits with the beginning of an id.
+    /// Returns true if the id begins with this prefix.
     #[must_use]
     pub fn is_of(&self, id: CauseId) -> bool {
         id.to_string().starts_with(&self.0)

@@ -1,6 +1,8 @@
-//! Kinds of parts that vary as a whole: times, addresses, ids, phone numbers; and numbers that stay.
+//! Recognises parts of a text that vary as a whole (times, addresses, ids, phone numbers), and
+//! numbers that stay.
 //!
-//! Separate because [`super::template`] splits a text into parts, and this recognises each of them alone, by its form.
+//! Separate because [`super::template`] splits a text into parts, and this module classifies each
+//! part by its form.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,11 +11,11 @@ use uuid::Uuid;
 use super::template::{ADDRESS, CODE_MAX_DIGITS, DURATION, EMAIL, ID, NUMBER, TIME};
 use super::word::{Word, has_few_capitals, is_duration};
 
-/// Shorter parts are not taken for encoded bytes.
+/// Shorter parts are not treated as encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
-/// The length of a UUID with its hyphens.
 const UUID_CHARS: usize = 36;
-/// Greater ports are those of clients, which vary ("ip_local_port_range" of Linux begins here).
+/// Higher ports are ephemeral client ports, which vary (the default `ip_local_port_range` of Linux
+/// begins here).
 const CLIENT_PORTS_FROM: u16 = 32_768;
 
 /// The placeholder of a part that varies as a whole.
@@ -37,25 +39,26 @@ pub(super) fn placeholder(part: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns true for a UUID, also with a number after it: `2f7c…-000000000042-7`.
+/// Recognises a UUID, optionally followed by a number: `2f7c…-000000000042-7`.
 fn is_uuid(part: &str) -> bool {
     let (uuid, number) = part.split_at_checked(UUID_CHARS).unwrap_or((part, ""));
     let is_number = || number.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
     uuid.parse::<Uuid>().is_ok() && (number.is_empty() || is_number())
 }
 
-/// The number of a service: `5432`.
+/// Recognises the port of a service: `5432`.
 pub(super) fn is_port(text: &str) -> bool {
     let is_short = text.len() >= 2 && text.chars().all(|c| c.is_ascii_digit());
     is_short && text.parse::<u16>().is_ok_and(|port| (1..CLIENT_PORTS_FROM).contains(&port))
 }
 
-/// A code that begins a text: `1015` in `1015: access denied`.
+/// Recognises a code at the beginning of a text: `1015` in `1015: access denied`.
 pub(super) fn is_code(part: &str) -> bool {
     (2..=CODE_MAX_DIGITS).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit())
 }
 
-/// A number with the sign of its country: `+1-555-0100`. What begins so and is no number was meant to be one: `+4x`.
+/// Recognises a phone number with its country code: `+1-555-0100`. A malformed one counts too:
+/// `+4x`.
 fn is_phone(part: &str) -> bool {
     let rest = part.strip_prefix('+').unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
@@ -71,7 +74,8 @@ fn is_email(part: &str) -> bool {
     })
 }
 
-/// Whether this is a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`, `11/20/2026`, `07:03`.
+/// Recognises a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`, `11/20/2026`,
+/// `07:03`.
 fn is_time(part: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     let first = part.trim_start_matches(is_digit);
@@ -87,7 +91,8 @@ fn is_time(part: &str) -> bool {
     is_shape && part.chars().all(|c| is_digit(c) || "-:/.+TZtz".contains(c))
 }
 
-/// True for year, month and day, and for day and month in either order and a year. `0049-30-1` is no date.
+/// Recognises year, month and day, or day and month in either order and a year. `0049-30-1` is not
+/// a date.
 fn is_date(part: &str, separator: char) -> bool {
     let mut numbers = part.splitn(3, separator);
     let mut next = || {
@@ -104,7 +109,7 @@ fn is_date(part: &str, separator: char) -> bool {
         || is_day(first) && is_day(second) && is_year(third)
 }
 
-/// Whether this looks like encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
+/// Recognises encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
 fn is_token(part: &str) -> bool {
     let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
     let is_kept = |word: &&str| !Word::of(word).is_whole_id() && has_few_capitals(word);
@@ -114,6 +119,7 @@ fn is_token(part: &str) -> bool {
         && is_any(char::is_ascii_uppercase)
         && is_any(char::is_ascii_lowercase)
         && part.trim_end_matches('=').chars().all(is_alphabet)
-        // Words and numbers in it may have come about by chance.
+        // Random characters can form words and numbers by chance, so a third of the part may
+        // consist of them.
         && kept.map(str::len).sum::<usize>() * 3 <= part.len()
 }

@@ -1,11 +1,14 @@
-//! Error texts that libraries write around what varies: the place, the rejected value, or a piece of the request.
+//! Error texts of known libraries, reduced to the parts that do not vary. Libraries add the place,
+//! the rejected value or an extract of the request.
 //!
-//! Separate because these are rules about sentences of single libraries. All other rules are about text in general. Pure.
+//! Separate because each rule here is about a sentence of one library. All other rules are about
+//! text in general. Pure.
 
 use super::problem::Problem;
 use super::template::VALUE;
 
-/// Rewrites a text of a known library: `None` if it is of no such library. The problem may name its field then.
+/// Rewrites a text of one library, and may extract the field; `None` if another library wrote the
+/// text.
 type Rewrite = fn(&str) -> Option<Problem>;
 
 const REWRITES: [Rewrite; 13] = [
@@ -27,7 +30,7 @@ const REWRITES: [Rewrite; 13] = [
 /// The words of Jackson before the place.
 const CHAIN: &str = " (through reference chain: ";
 
-/// Removes from the texts of a problem what their library adds.
+/// Removes the additions of libraries from the texts of a problem.
 pub(super) fn without_additions(problem: Problem) -> Problem {
     let mut rewritten = Problem { texts: Vec::new(), ..problem.clone() };
     for text in &problem.texts {
@@ -43,8 +46,8 @@ pub(super) fn without_additions(problem: Problem) -> Problem {
     rewritten
 }
 
-/// Removes the package from the names of exceptions: `com.amazonaws.….ConditionalCheckFailedException` becomes
-/// `ConditionalCheckFailedException`.
+/// Removes the package from the names of exceptions:
+/// `com.amazonaws.….ConditionalCheckFailedException` becomes `ConditionalCheckFailedException`.
 fn short_exceptions(text: &str) -> String {
     let short = |word: &str| {
         let class = word.trim_end_matches([':', ',', ';']);
@@ -61,7 +64,8 @@ fn with_field(text: String, field: Vec<String>) -> Problem {
     Problem { texts: vec![text], field, ..Problem::default() }
 }
 
-/// Jackson repeats its message, and may name the place last: `… (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
+/// Jackson repeats its message, and may name the place at the end: `… (through reference chain:
+/// a.Order["lines"]->java.util.ArrayList[0]->…)`.
 fn jackson(text: &str) -> Option<Problem> {
     let is_jackson = text.contains("JSON parse error") || text.contains(CHAIN);
     let (told, chain) = text.split_once(CHAIN).unwrap_or((text, ""));
@@ -76,7 +80,7 @@ fn jackson(text: &str) -> Option<Problem> {
     is_jackson.then(|| with_field(without_packages(told), field))
 }
 
-/// Classes in backticks without their package: `java.time.LocalDate`.
+/// Removes the package from class names in backticks, as in `java.time.LocalDate`.
 fn without_packages(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(index, part)| {
         let is_quoted = index % 2 == 1;
@@ -85,13 +89,14 @@ fn without_packages(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Axum says first where the place and the cause of serde are from.
+/// Axum puts a fixed sentence before the place and the cause, which serde writes.
 fn serde(text: &str) -> Option<Problem> {
     text.strip_prefix("Failed to deserialize the JSON body into the target type: ")
         .map(Problem::text)
 }
 
-/// Go names the place within its sentence: `json: cannot unmarshal number 1.5 into Go struct field Order.cents of type int64`.
+/// Go names the place within its sentence: `json: cannot unmarshal number 1.5 into Go struct field
+/// Order.cents of type int64`.
 fn go(text: &str) -> Option<Problem> {
     let (before, rest) = text.split_once("json: cannot unmarshal ")?;
     let (value, rest) = rest.split_once(" into Go struct field ")?;
@@ -101,7 +106,8 @@ fn go(text: &str) -> Option<Problem> {
     Some(with_field(told, vec![field.to_owned()]))
 }
 
-/// GraphQL names the place before the cause: `Variable "$order" got invalid value 1.5 at "order.lines[0].count"; Int cannot …`.
+/// GraphQL names the place before the cause: `Variable "$order" got invalid value 1.5 at
+/// "order.lines[0].count"; Int cannot …`.
 fn graphql(text: &str) -> Option<Problem> {
     let (place, told) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
     let (_, place) = place.rsplit_once(" at \"")?;
@@ -112,7 +118,8 @@ fn graphql(text: &str) -> Option<Problem> {
     Some(with_field(told, vec![place.to_owned()]))
 }
 
-/// V8 quotes ten characters before a wrong token, and ten after it: `Unexpected token 'N', ..."rate":NaN,"co"... is not valid JSON`.
+/// V8 quotes ten characters before and after the wrong token: `Unexpected token 'N',
+/// ..."rate":NaN,"co"... is not valid JSON`.
 fn v8(text: &str) -> Option<Problem> {
     let (before, rest) = text.split_once("Unexpected token '")?;
     let (token, rest) = rest.split_once("', ")?;
@@ -123,14 +130,16 @@ fn v8(text: &str) -> Option<Problem> {
     Some(with_field(told, name.into_iter().map(ToOwned::to_owned).collect()))
 }
 
-/// Laravel appends the statement with its values: `… at row 1 (Connection: mysql, SQL: insert into …)`.
+/// Laravel appends the statement with its values: `… at row 1 (Connection: mysql, SQL: insert into
+/// …)`.
 fn sql(text: &str) -> Option<Problem> {
     let ends = [" (Connection: ", " (SQL: "];
     let end = ends.iter().filter_map(|mark| text.find(mark)).min()?;
     text.contains("SQLSTATE[").then(|| Problem::text(text.get(..end).unwrap_or(text)))
 }
 
-/// Salesforce repeats the value without quotation marks: `Site: data value too large: Dock 7 (max length=80)`.
+/// Salesforce repeats the value without quotation marks: `Site: data value too large: Dock 7 (max
+/// length=80)`.
 fn salesforce(text: &str) -> Option<Problem> {
     const MARK: &str = "data value too large: ";
     let at = text.find(MARK)? + MARK.len();
@@ -141,40 +150,45 @@ fn salesforce(text: &str) -> Option<Problem> {
     })
 }
 
-/// Salesforce ends with the value: `Lead Source: bad value for restricted picklist field: web form`.
+/// Salesforce ends with the value: `Lead Source: bad value for restricted picklist field: web
+/// form`.
 fn picklist(text: &str) -> Option<Problem> {
     let (before, _) = text.split_once(" picklist field: ")?;
     Some(Problem::text(&format!("{before} picklist field: {VALUE}")))
 }
 
-/// Elasticsearch names the index, of which there is often one for each day: `index [orders-2026.11.05] blocked by: …`.
+/// Elasticsearch names the index; many clusters have one index per day: `index [orders-2026.11.05]
+/// blocked by: …`.
 fn elasticsearch(text: &str) -> Option<Problem> {
     let (_, told) = text.strip_prefix("index [")?.split_once("] blocked by: ")?;
     Some(Problem::text(&format!("index [{VALUE}] blocked by: {told}")))
 }
 
-/// Firestore names the document by its path: `Document already exists: projects/shop/databases/(default)/documents/orders/A-17`.
+/// Firestore names the document by its path: `Document already exists:
+/// projects/shop/databases/(default)/documents/orders/A-17`.
 fn firestore(text: &str) -> Option<Problem> {
     let (before, path) = text.split_once("/documents/")?;
     let (collection, _) = path.rsplit_once('/')?;
     Some(Problem::text(&format!("{before}/documents/{collection}/{VALUE}")))
 }
 
-/// PHP appends the files: `Uncaught TypeError: … string given, called in /var/www/a.php on line 19`.
+/// PHP appends file paths: `Uncaught TypeError: … string given, called in /var/www/a.php on line
+/// 19`.
 fn php(text: &str) -> Option<Problem> {
     let at = text.find("Uncaught ")?;
     let files = [", called in /", " in /"].iter().filter_map(|mark| text.get(at..)?.find(mark));
     Some(Problem::text(text.get(..at + files.min()?)?))
 }
 
-/// Envoy states whether it retried, and then the reason: `upstream connect error or disconnect/reset before headers. retried and …`.
+/// Envoy puts a fixed text and its retries before the reason: `upstream connect error or
+/// disconnect/reset before headers. retried and …`.
 fn envoy(text: &str) -> Option<Problem> {
     let (_, reason) =
         text.strip_prefix("upstream connect error or ")?.split_once("reset reason: ")?;
     let reason = reason.split_once("transport failure reason: ").map_or(reason, |(_, inner)| inner);
     let reason = reason.split_once("OPENSSL_internal:").map_or(reason, |(_, inner)| inner);
     let reason = reason.trim_end_matches(":TLS_error_end");
-    // ETIMEDOUT and ECONNREFUSED of Linux.
+    // The `errno` values ETIMEDOUT (110) and ECONNREFUSED (111) of Linux.
     let reason = reason.replace("delayed connect error: 110", "connection timed out");
     let reason = reason.replace("delayed connect error: 111", "connection refused");
     Some(Problem::text(&format!("upstream connect error: {reason}")))

@@ -1,7 +1,8 @@
-//! Texts that list several errors: one on each line, in a list of JSON, or in sentences of AWS and Joi.
+//! Splits texts that list several errors: one per line, in a JSON list, or in sentences of AWS and
+//! Joi.
 //!
-//! Separate because such a text occurs in JSON as well as alone. A text whose lines have nothing in common is no list; its first line
-//! has the cause. Pure.
+//! Separate because such a text occurs both in JSON and alone. Lines that have nothing in common
+//! are not a list; the cause is then in the first line. Pure.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::shapes;
 /// The marks of list items.
 const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 
-/// The problems that the only text of a problem lists; the problem itself if it lists none.
+/// The problems listed in the only text of a problem; the problem itself if its text is not a list.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
     if let Some(found) = of_json(text).or_else(|| of_aws(text)).or_else(|| of_joi(text)) {
@@ -25,7 +26,8 @@ pub(super) fn split(problem: Problem) -> Vec<Problem> {
     listed.into_iter().map(of).collect()
 }
 
-/// The lines of a list, without a line before them that ends in a colon. All items begin with a bullet, or with the same label.
+/// The lines of a list, without a heading that ends in a colon. All items begin with a bullet, or
+/// with the same label.
 fn listed(text: &str) -> Option<Vec<&str>> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let items = match lines.split_first() {
@@ -38,7 +40,7 @@ fn listed(text: &str) -> Option<Vec<&str>> {
     (is_list && is_several).then(|| items.iter().map(|line| without_bullet(line)).collect())
 }
 
-/// The bullet of an item, or the word with a colon that begins it: `Key:`.
+/// The bullet of an item, or its first word if that ends in a colon: `Key:`.
 fn label(line: &str) -> Option<&str> {
     let bullet = BULLETS.iter().find(|bullet| line.starts_with(**bullet)).copied();
     let word = || line.split(' ').next().filter(|word| word.ends_with(':'));
@@ -49,7 +51,8 @@ fn without_bullet(line: &str) -> &str {
     BULLETS.iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line)
 }
 
-/// A line of Go's validator: `Key: 'Order.Email' Error:Field validation for 'Email' failed on the 'email' tag`.
+/// Reads a line of Go's validator: `Key: 'Order.Email' Error:Field validation for 'Email' failed on
+/// the 'email' tag`.
 fn of_validator(line: &str) -> Option<Problem> {
     let (field, rest) =
         line.strip_prefix("Key: '")?.split_once("' Error:Field validation for '")?;
@@ -57,8 +60,9 @@ fn of_validator(line: &str) -> Option<Problem> {
     Some(Problem { field: vec![field.to_owned()], ..Problem::text(failed) })
 }
 
-/// The errors of a list of JSON at the end of a text, as HubSpot and Zod write them: `Property values were not valid: [{"message": …}]`.
-/// Each error must name its place; otherwise a copy of the sent event might look like a list of errors.
+/// Reads a JSON list at the end of a text, as HubSpot and Zod write it: `Property values were not
+/// valid: [{"message": …}]`. Each error must name its place; otherwise a copy of the sent event
+/// might be mistaken for a list of errors.
 fn of_json(text: &str) -> Option<Vec<Problem>> {
     let (before, list) = text.split_at(text.find("[{")?);
     let value: Value = serde_json::from_str(list).ok()?;
@@ -72,7 +76,8 @@ fn of_json(text: &str) -> Option<Vec<Problem>> {
     is_list.then(|| found.into_iter().map(with_general).collect())
 }
 
-/// The errors of AWS: `2 validation errors detected: Value '' at 'key' failed to satisfy constraint: Member must …; Value …`.
+/// Reads the errors of AWS: `2 validation errors detected: Value '' at 'key' failed to satisfy
+/// constraint: Member must …; Value …`.
 fn of_aws(text: &str) -> Option<Vec<Problem>> {
     let (count, rest) = text.split_once(" validation error")?;
     count.parse::<u16>().ok()?;
@@ -85,7 +90,8 @@ fn of_aws(text: &str) -> Option<Vec<Problem>> {
     listed.split("; Value ").map(of).collect()
 }
 
-/// The errors of Joi, each of which begins with its place: `"lines[0].price" must be positive. "lines[6].price" must be positive`.
+/// Reads the errors of Joi, each of which begins with its place: `"lines[0].price" must be
+/// positive. "lines[6].price" must be positive`.
 fn of_joi(text: &str) -> Option<Vec<Problem>> {
     let rest = text.strip_prefix('"').filter(|rest| rest.contains(". \""))?;
     Some(rest.split(". \"").map(|error| Problem::text(&format!("\"{error}"))).collect())

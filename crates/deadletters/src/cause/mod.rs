@@ -1,10 +1,12 @@
-//! Groups dead letters by cause: the same outcome, status and message, in any subscription. Pure.
+//! Groups dead letters by cause: the same outcome, status and message, across subscriptions. Pure.
 //!
-//! Separate from its parts: [`title`] describes one letter, [`body`] and [`shapes`] find the errors of a response, [`template`] replaces
-//! what may vary in them. [`templated`] shows again what all letters of a group share. Here letters become groups.
+//! This module forms the groups; its submodules read one letter each. [`title`] describes a letter.
+//! [`body`] and [`shapes`] find the errors in a response. [`template`] replaces varying parts by
+//! placeholders. [`templated`] restores the values that all letters of a group share.
 //!
-//! Promises: dead letters that differ only in what varies are one cause, in whatever order they are added. The id of a cause depends on
-//! each letter alone, so it stays the same from run to run. A title may show less when a letter with other values is added.
+//! Promises: dead letters that differ only in varying parts have one cause, in whatever order they
+//! are added. The id of a cause depends on each letter alone, so it is the same in every run. A
+//! title may lose values when a letter with other values is added.
 
 mod body;
 mod cut_json;
@@ -45,36 +47,38 @@ use crate::stats::greatest_first;
 /// Dead letters that failed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// Stable from run to run.
+    /// The id, which is the same in every run.
     pub id: CauseId,
-    /// The title of the newest letter, as a person would write it: `422 Field required: body.customer.email`. Placeholders stand for
-    /// what differs between its letters.
+    /// The title of the newest letter: `422 Field required: body.customer.email`. Placeholders
+    /// replace parts that differ between letters.
     pub title: String,
-    /// The outcome of the last attempt, or the reason where no attempt is to blame.
+    /// The outcome of the last attempt; the reason, if no attempt caused the end of the delivery.
     pub outcome: String,
     /// The HTTP status of the last response.
     pub status: Option<u16>,
     /// The party that failed.
     pub at: FailedAt,
-    /// True if nothing failed: a person has stopped these deliveries.
+    /// True if nothing failed because a person stopped these deliveries.
     pub is_set_aside: bool,
-    /// True if the newest letter is newer than a dismissal of the cause, as far as that was looked up.
+    /// True if the newest letter is newer than a dismissal of the cause. False where dismissals
+    /// were not read.
     pub is_reopened: bool,
     /// The number of letters.
     pub count: u64,
-    /// The part of all letters, from 0 to 1.
+    /// The share of all letters, from 0 to 1.
     pub share: f64,
-    /// The subscriptions with their letters, the most frequent first.
+    /// The subscriptions and their numbers of letters, the most frequent first.
     pub subscriptions: Vec<SubscriptionCount>,
     /// The time of the first decision.
     pub first_ms: Option<u64>,
     /// The time of the last decision.
     pub last_ms: Option<u64>,
-    /// The time at which the oldest of their events was published. With retries, that is long before the first decision.
+    /// The time when the oldest of the events was published. With retries, it is long before the
+    /// first decision.
     pub oldest_event_ms: Option<u64>,
-    /// The last hour compared with the one before.
+    /// The trend: the last hour compared with the hour before.
     pub trend: Trend,
-    /// The letter with the latest attempt: it has what the endpoint said last.
+    /// The letter with the latest attempt, which has the newest response of the endpoint.
     pub example: Uuid,
 }
 
@@ -86,7 +90,7 @@ impl Cause {
     }
 }
 
-/// The letters of a subscription.
+/// A subscription, and its number of letters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubscriptionCount {
     /// `namespace/topic/name`.
@@ -95,20 +99,21 @@ pub struct SubscriptionCount {
     pub count: u64,
 }
 
-/// The cause of a dead letter.
+/// Returns the cause of a dead letter.
 #[must_use]
 pub fn cause_id(letter: &StoredDeadLetter) -> CauseId {
     id_of(&describe(letter))
 }
 
-/// The cause of a dead letter, and its title with placeholders for all that may vary.
+/// Returns the cause of a dead letter, and its title with placeholders.
 #[must_use]
 pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
     let described = describe(letter);
     (id_of(&described), described.title.template)
 }
 
-/// The cause of a dead letter for callers that group it again and again: to read it from a response takes longest.
+/// The cause of one dead letter, for callers that group letters repeatedly. Reading it from the
+/// response is the slowest step.
 #[derive(Debug)]
 pub struct KnownCause {
     id: CauseId,
@@ -123,7 +128,7 @@ impl KnownCause {
         Self { id: id_of(&described), described }
     }
 
-    /// Its id.
+    /// Returns the id.
     #[must_use]
     pub fn id(&self) -> CauseId {
         self.id
@@ -134,7 +139,7 @@ fn id_of(described: &Described) -> CauseId {
     CauseId::new(&described.outcome, described.status, &described.message)
 }
 
-/// Groups dead letters one by one.
+/// Groups dead letters, one by one.
 #[derive(Debug, Default)]
 pub struct Causes(HashMap<CauseId, Group>);
 
@@ -149,9 +154,10 @@ struct Group {
     count: u64,
     times_ms: Vec<u64>,
     oldest_event_ms: Option<u64>,
-    /// Time and id of the newest letter. The id breaks ties: the title must not depend on the order of reading.
+    /// Time and id of the newest letter. The id breaks ties, so the title does not depend on the
+    /// order of reading.
     newest: (Option<u64>, Uuid),
-    /// Time of the last attempt and id of the letter that was attempted last.
+    /// Time of the last attempt, and id of the letter that was attempted last.
     last_attempted: (Option<u64>, Uuid),
 }
 
@@ -161,7 +167,7 @@ impl Causes {
         self.add_known(letter, &KnownCause::of(letter));
     }
 
-    /// Adds a dead letter whose cause was read before.
+    /// Adds a dead letter whose cause is already known.
     pub fn add_known(&mut self, letter: &StoredDeadLetter, cause: &KnownCause) {
         let KnownCause { id, described } = cause;
         let newest = (decided_ms(letter), letter.id);
@@ -171,7 +177,8 @@ impl Causes {
         }
     }
 
-    /// The causes: first what is set aside, then the most frequent. Trends compare the time before this end.
+    /// Returns the causes: stopped deliveries first, then by number of letters. Trends compare the
+    /// windows before `end_ms`.
     #[must_use]
     pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
         let total: u64 = self.0.values().map(|group| group.count).sum();

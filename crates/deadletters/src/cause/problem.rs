@@ -1,18 +1,19 @@
-//! One thing that a response says went wrong.
+//! A problem: one error that a response reports.
 //!
-//! Separate because every shape of a body is read as these, and they become lines in one way.
+//! Separate because all readers of bodies produce problems, and all problems are rendered in one
+//! way.
 
 use super::template::{self, ID, TEMPLATE_MAX_CHARS, VALUE};
 use super::templated::Templated;
 
-/// A place in the sent event may have this many segments.
+/// The most segments of a place that are kept.
 const SEGMENTS_MAX: usize = 12;
 /// Names that frameworks use for errors of the whole request.
 const NO_FIELDS: [&str; 8] =
     ["base", "non_field_errors", "__all__", "_errors", "detail", "_schema", "formerrors", "error"];
-/// Names that frameworks put before the fields and that say nothing.
+/// Names that frameworks put before every field.
 const ROOTS: [&str; 3] = ["$", "#", "."];
-/// Codes that only say that the request is wrong. Beside a text they are left out.
+/// Codes that only state that the request is wrong. They are omitted if there is a text.
 const VAGUE_CODES: [&str; 9] = [
     "validationerror",
     "validationfailed",
@@ -24,25 +25,27 @@ const VAGUE_CODES: [&str; 9] = [
     "invalidrequest",
     "unprocessable",
 ];
-/// Libraries append the ids of a request to a message, the position in a text, or the rejected value.
+/// Additions of libraries after the message: request ids, the position in a text, or the rejected
+/// value.
 const APPENDED: [&str; 3] = [" (Service: ", " | LineNumber:", ". Preview of field's value: "];
-/// The place that System.Text.Json appends. The member beside the message names it too.
+/// The place that System.Text.Json appends. The member beside the message has the same place.
 const APPENDED_PLACE: &str = ". Path: $";
-/// The name of a type may be the rejected value: `expected string, received number`.
+/// Type names. One of them may be the rejected value, but stays in the text: `expected string,
+/// received number`.
 const TYPES: [&str; 8] =
     ["undefined", "null", "string", "number", "object", "array", "boolean", "integer"];
-/// So much of a message stays beside a long field.
+/// The length to which a message may be cut in favour of a long field.
 const MESSAGE_MIN_CHARS: usize = 40;
-/// A shorter value is only recognised in quotation marks.
+/// Shorter values are recognised only within quotation marks.
 const BARE_VALUE_MIN_CHARS: usize = 3;
 
-/// One thing that went wrong.
+/// One error that a response reports.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) code: Option<String>,
-    /// The texts, the general ones first.
+    /// The texts; general ones first.
     pub(super) texts: Vec<String>,
-    /// The segments of the place that the problem is about; empty without one.
+    /// The segments of the place; empty if the problem names none.
     pub(super) field: Vec<String>,
     /// The value that the destination rejected. A text may repeat it.
     pub(super) rejected: Option<String>,
@@ -51,9 +54,8 @@ pub(super) struct Problem {
 /// A problem as it is shown and compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Code and texts.
     pub(super) message: Templated,
-    /// The place; empty where the message names it.
+    /// The place; empty if the message already contains it.
     pub(super) field: Templated,
 }
 
@@ -62,7 +64,8 @@ impl Line {
         self.message.is_empty() && self.field.is_empty()
     }
 
-    /// The line as it is compared: `Field required: body.customer.email`. A long message is cut, and not its field.
+    /// The line that decides equality: `Field required: body.customer.email`. A long message is
+    /// cut, its field is not.
     pub(super) fn template(&self) -> String {
         let mut line = self.message.clone();
         if !self.field.is_empty() {
@@ -79,7 +82,7 @@ impl Problem {
         Self { texts: vec![text.to_owned()], ..Self::default() }
     }
 
-    /// The problem without what varies.
+    /// Renders the problem with placeholders for varying parts.
     pub(super) fn line(&self, is_generic: impl Fn(&str) -> bool) -> Line {
         let mut kept: Vec<Templated> = Vec::new();
         for part in self.parts(&is_generic) {
@@ -99,7 +102,7 @@ impl Problem {
         Line { message, field: if is_named { Templated::default() } else { field } }
     }
 
-    /// The code and the texts that say something.
+    /// The code and the texts, without empty and generic ones.
     fn parts(&self, is_generic: impl Fn(&str) -> bool) -> Vec<Templated> {
         let code = self.code.iter().map(|code| Templated::with(template::of_code(code), code));
         let texts =
@@ -124,14 +127,14 @@ impl Problem {
     }
 }
 
-/// A text without a parenthesis at its end that has an id, which tells one request from others: `no stock (request 7f3a9c1d)`.
+/// Removes a parenthesis with an id from the end of a text: `no stock (request 7f3a9c1d)`.
 fn without_request(text: &str) -> &str {
     let end = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
     let is_id = |inner: &str| template::of(inner).contains(ID);
     end.filter(|(_, inner)| is_id(inner)).map_or(text, |(before, _)| before)
 }
 
-/// A text with a placeholder for a rejected value.
+/// Replaces the rejected value in a text by a placeholder.
 fn without_value(text: &str, value: &str) -> String {
     if value.chars().count() < BARE_VALUE_MIN_CHARS || TYPES.contains(&value) {
         return text.to_owned();
@@ -152,7 +155,7 @@ fn is_vague(code: &str) -> bool {
     VAGUE_CODES.contains(&letters.as_str())
 }
 
-/// The first line of a text, without the status where it begins with that: `503 Service Unavailable`.
+/// The first line of a text, without a status at its beginning: `503 Service Unavailable`.
 fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let line = super::text::first_line(text).unwrap_or_default();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -165,13 +168,13 @@ fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Looks for a text in another as whole words, in either case.
+/// Returns true if a text contains another as whole words, in any case.
 fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (text.to_lowercase(), part.to_lowercase());
     places(&text, &part).next().is_some()
 }
 
-/// The places of a text in another as whole words.
+/// The offsets of a text in another, as whole words.
 fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(part).map(|(at, _)| at).filter(move |at| {
@@ -181,7 +184,8 @@ fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a 
     })
 }
 
-/// A place in one text: `items.<number>.price`. Names stay as they are; ids and indexes vary.
+/// Joins a place to one text: `items.<number>.price`. Names stay; ids and indexes become
+/// placeholders.
 fn field(segments: &[String]) -> Templated {
     let split = segments.iter().flat_map(|segment| segment.split(['.', '/', '[', ']']));
     let named = split.filter(|segment| !segment.is_empty() && !ROOTS.contains(segment));

@@ -1,30 +1,33 @@
-//! Quoted parts of a text: which of them name something, and which hold a value.
+//! Classifies quoted parts of a text as names or values.
 //!
-//! Separate because the rule is a judgement of its own. A name is a part of the cause: a field (`unknown field "amount"`), a media type, an
-//! HTTP method, a pattern that a value must match. A value belongs to one event, and these signs tell it from a name:
+//! Separate because the classification is a heuristic of its own. A name is a part of the cause: a
+//! field (`unknown field "amount"`), a media type, an HTTP method, a pattern that a value must
+//! match. A value belongs to one event. These signs mark a value:
 //!
 //! - its form: `"red shoes, size 42"`;
-//! - the word before it: `Duplicate entry 'jane'`, `received 'usd'`, `unsupported currency 'usd'`, but not `unknown field 'usd'`;
+//! - the word before it: `Duplicate entry 'jane'`, `received 'usd'`, `unsupported currency 'usd'`,
+//!   but not `unknown field 'usd'`;
 //! - the words after it: `"usd" is not a valid choice`.
 
 use super::template::{self, NUMBER};
 
-/// A longer quoted text is no identifier.
+/// Longer quoted texts are not identifiers.
 const IDENTIFIER_MAX_CHARS: usize = 40;
-/// A longer pattern does not help.
+/// Longer patterns count as values.
 const PATTERN_MAX_CHARS: usize = 60;
-/// Quoted text after one of these words is a value, whatever it looks like.
+/// Quoted text after one of these words is a value, whatever its form.
 const BEFORE_VALUES: &str = "entry value values got received was input found user customer username sku id uuid \
     string invalid unknown unsupported parsing literal";
-/// These words make the value of a thing doubtful: `unsupported currency 'usd'`.
+/// A quoted text after a noun with one of these adjectives is a value: `unsupported currency
+/// 'usd'`.
 const DOUBTS: &str = "invalid unknown unsupported unrecognized unrecognised unexpected illegal bad wrong \
     incorrect malformed convert";
-/// The names of these things do not vary from event to event.
+/// Names of these things are the same for every event.
 const NAMED: &str = "field fields property properties parameter parameters param attribute column key member \
     argument header option variable keyword type table relation function method index \
     constraint module class enum topic queue database schema role route scope permission \
     service name view";
-/// Words that call the quoted text before them a value.
+/// Words after a quoted value.
 const AFTER_VALUES: [&str; 17] = [
     "is not a valid ",
     "is not an allowed ",
@@ -44,7 +47,7 @@ const AFTER_VALUES: [&str; 17] = [
     "does not match the",
     "could not be parsed",
 ];
-/// Words that demand something of the field before them: `invalid request: 'email' is required`.
+/// Words after a quoted field: `invalid request: 'email' is required`.
 const AFTER_FIELDS: [&str; 8] = [
     "is required",
     "is missing",
@@ -55,25 +58,24 @@ const AFTER_FIELDS: [&str; 8] = [
     "can't be",
     "may not be",
 ];
-/// Quoted text after one of these words is a pattern, if it looks like one.
+/// Quoted text after one of these words is a pattern if it has the form of a pattern.
 const BEFORE_PATTERNS: &str = "match matches matching pattern regex regexp expression";
 const MEDIA_TYPES: [&str; 7] =
     ["application/", "text/", "multipart/", "image/", "audio/", "video/", "font/"];
 const METHODS: &str = "GET HEAD POST PUT PATCH DELETE OPTIONS";
 
-/// A quoted part of a text.
 pub(super) struct Quoted<'b, 'a> {
-    /// The text before it.
+    /// The text before the quoted part.
     before: &'b str,
-    /// The part with its marks.
+    /// The quoted part with its quotation marks.
     pub(super) whole: &'a str,
-    /// The part without its marks.
+    /// The quoted part without its quotation marks.
     inner: &'a str,
-    /// The rest of the text.
+    /// The text after the quoted part.
     pub(super) after: &'a str,
 }
 
-/// The quoted part that a text begins with. An apostrophe within a word is no mark.
+/// The quoted part at the beginning of a text. An apostrophe within a word is not a quotation mark.
 pub(super) fn quoted<'b, 'a>(before: &'b str, text: &'a str) -> Option<Quoted<'b, 'a>> {
     let open = text.chars().next()?;
     let close = match open {
@@ -101,7 +103,8 @@ pub(super) fn quoted<'b, 'a>(before: &'b str, text: &'a str) -> Option<Quoted<'b
 }
 
 impl Quoted<'_, '_> {
-    /// The quoted part with its marks, if it names something; an index in it is a number. `None` for a value.
+    /// The quoted part with its marks if it is a name, with indexes replaced by a placeholder;
+    /// `None` for a value.
     pub(super) fn name(&self) -> Option<String> {
         let Self { whole, inner, .. } = self;
         if self.is_media_type()
@@ -139,7 +142,7 @@ impl Quoted<'_, '_> {
         is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
     }
 
-    /// True after the name of a thing whose names do not vary: `unknown field "x"`.
+    /// Recognises the name of a thing that is the same for every event: `unknown field "x"`.
     fn is_after_named(&self) -> bool {
         let [_, word] = self.words_before();
         is_in(NAMED, word)
@@ -150,7 +153,7 @@ impl Quoted<'_, '_> {
         beginnings.iter().any(|words| after.starts_with(words))
     }
 
-    /// The two words before the part, without a colon.
+    /// The two words before the quoted part, without a colon.
     fn words_before(&self) -> [&str; 2] {
         let mut words = self.before.trim_end_matches([' ', ':']).rsplit(' ');
         let last = words.next().unwrap_or_default();
@@ -162,7 +165,8 @@ fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|of| word.eq_ignore_ascii_case(of))
 }
 
-/// A short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`, `/data/name`.
+/// Recognises a short path of words without ids: `order.lines[<number>].price`,
+/// `Customer.getEmail()`, `/data/name`.
 fn identifier(inner: &str) -> Option<String> {
     let path = inner.strip_suffix("()").unwrap_or(inner).replace(NUMBER, "0");
     let is_begin = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '/');

@@ -1,9 +1,11 @@
-//! The errors in a JSON body, by the members that frameworks are known to write.
+//! Finds the errors in a JSON body by the members that frameworks use.
 //!
-//! Separate from the syntax and from the text of a title. Three readers and their tables of names do for all frameworks: lists of errors,
-//! messages by field, and one error. A framework is a row here, not a function. Pure.
+//! Separate from the syntax and from the text of a title. Three readers cover all frameworks: lists
+//! of errors, messages by field, and single errors. A framework adds a row to a table here, not a
+//! function. Pure.
 //!
-//! Promises: the order of the errors is that of the body. The members of an object have no order, so they are read by name.
+//! Promises: the errors have the order of the body. Members of an object are found by name, because
+//! their order is not significant.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +13,7 @@ use super::problem::Problem;
 
 /// The most levels of objects that are read.
 const DEPTH_MAX: usize = 8;
-/// The most errors that are read of a body.
+/// The most errors that are read from one body.
 const PROBLEMS_MAX: usize = 64;
 
 type Object = Map<String, Value>;
@@ -45,18 +47,18 @@ const LISTS: [(&[&str], Errors); 25] = [
     (&["error"], Errors::Listed), // Laravel, CodeIgniter
 ];
 
-/// The values of a member that count.
+/// The kinds of values that count as errors of a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
     /// Lists, and messages by field.
     Any,
-    /// Only errors that name a field: the others only add to a message elsewhere.
+    /// Only errors that name a field; the others repeat a message from elsewhere.
     Located,
-    /// Only a list, or only messages in lists: an object may be one error.
+    /// Only a list, or messages in lists; an object may be one error.
     Listed,
 }
 
-/// The members of an error that hold a text, the general ones first. Names are compared without case, `-` and `_`.
+/// The members that hold a general text. Names are compared without case, `-` and `_`.
 const GENERAL: [&str; 5] = ["title", "error", "faultcode", "errortype", "summary"];
 const SPECIFIC: [&str; 18] = [
     "message",
@@ -78,10 +80,9 @@ const SPECIFIC: [&str; 18] = [
     "text",
     "info",
 ];
-/// The members that hold a code.
 const CODES: [&str; 7] =
     ["code", "errorcode", "errcode", "type", "exception", "errortype", "status"];
-/// The members that hold a code of more detail.
+/// The members that hold a more detailed code.
 const SUBCODES: [&str; 3] = ["declinecode", "subcode", "errorsubcode"]; // Stripe, Facebook
 /// The members that repeat the rejected value.
 const REJECTED: [&str; 5] = ["input", "value", "rejectedvalue", "received", "invalidvalue"];
@@ -101,14 +102,15 @@ const FIELDS: [&str; 13] = [
     "name",
     "key",
 ];
-/// The members that name the place of an error that is alone; others of [`FIELDS`] have another meaning there.
+/// The members that name the place of a single error; the others of [`FIELDS`] have other meanings
+/// there.
 const FIELDS_OF_SINGLE: [&str; 5] = ["param", "field", "target", "attribute", "fieldname"];
 /// The members whose object is the error itself.
 const INNER: [&str; 4] = ["error", "errors", "fault", "exception"];
-/// The members whose object may be the error, where there is no text beside them.
+/// The members whose object may be the error if no text stands beside them.
 const ENVELOPES: [&str; 6] = ["detail", "response", "data", "body", "meta", "result"];
 
-/// The errors in a JSON value; none if nothing known is in it.
+/// Returns the errors in a JSON value; empty if it contains no known member.
 pub(super) fn problems(value: &Value) -> Vec<Problem> {
     let mut found = match value {
         Value::Object(object) => of_object(object),
@@ -135,7 +137,7 @@ fn of_object(object: &Object) -> Vec<Problem> {
     if is_by_field { by_field(object, &[], 0) } else { Vec::new() }
 }
 
-/// Spring and others have only the path of a request that no route takes.
+/// Spring and others report only the path if no route matches a request.
 fn missing_route(object: &Object) -> Option<Problem> {
     let status = member(object, "status")?.as_u64()?;
     let path = member(object, "path")?.as_str()?;
@@ -159,7 +161,8 @@ fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.iter().find(|(of, _)| is_named(of, name)).map(|(_, value)| value)
 }
 
-/// Compares without case and marks: `Invalid-Params` is `invalidparams`. Without a copy, since each error is asked for dozens of names.
+/// Compares without case and punctuation: `Invalid-Params` equals `invalidparams`. Allocates
+/// nothing, because each error is compared with dozens of names.
 fn is_named(member: &str, name: &str) -> bool {
     let letters = member.bytes().filter(|byte| !matches!(byte, b'-' | b'_' | b'@' | b' '));
     letters.map(|byte| byte.to_ascii_lowercase()).eq(name.bytes())
@@ -168,7 +171,7 @@ fn is_named(member: &str, name: &str) -> bool {
 fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     let mut found = match value {
         Value::Array(_) => items(value, &[], 0),
-        // Hapi: only the place of the error, whose text is beside it.
+        // Hapi: only the place of the error; its text stands beside this object.
         Value::Object(object) if object.keys().all(|of| of == "source" || of == "keys") => {
             Vec::new()
         }
@@ -197,7 +200,7 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     found
 }
 
-/// Recognises messages in a list, or by field.
+/// Recognises a list of messages, or messages by field.
 fn is_messages(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().all(|of| of.is_string() || is_messages(of)),
@@ -206,7 +209,7 @@ fn is_messages(value: &Value) -> bool {
     }
 }
 
-/// The errors of a list: texts, objects of one error each, or objects of messages by field.
+/// The errors in a list: texts, objects with one error each, or objects with messages by field.
 fn items(value: &Value, field: &[String], depth: usize) -> Vec<Problem> {
     let elements = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let problems = elements.iter().flat_map(|element| match element {
@@ -218,7 +221,7 @@ fn items(value: &Value, field: &[String], depth: usize) -> Vec<Problem> {
     problems.take(PROBLEMS_MAX).collect()
 }
 
-/// The errors of an element: those inside it, such as the violations of a field, or the element itself.
+/// The errors within an element, such as the violations of a field; otherwise the element itself.
 fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
@@ -243,7 +246,7 @@ fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
         }
     }
     match single(object, depth) {
-        // The `path` of GraphQL is that of the answer.
+        // The `path` of a GraphQL error is a path of the response, not of the request.
         Some(problem) if object.contains_key("extensions") => vec![problem],
         Some(problem) => vec![located(problem, place)],
         None if object.values().all(is_messages) => by_field(object, field, depth),
@@ -251,25 +254,27 @@ fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     }
 }
 
-/// An error of a list. Where it names its field, the code only repeats the text.
+/// An error at a place. The code is dropped if there are a field and a text, because it only
+/// repeats the text.
 fn located(problem: Problem, field: Vec<String>) -> Problem {
     let code = problem.code.filter(|_| field.is_empty() || problem.texts.is_empty());
     let field = if field.is_empty() { problem.field } else { field };
     Problem { code, field, ..problem }
 }
 
-/// Messages under the names of rules that were broken.
+/// Messages keyed by the name of the violated rule.
 fn by_rule(rules: &Object, field: &[String]) -> Vec<Problem> {
     let texts = rules.values().filter_map(Value::as_str);
     texts.map(|text| Problem { field: field.to_vec(), ..Problem::text(text) }).collect()
 }
 
-/// Messages under the names of fields, which may contain further fields.
+/// Messages keyed by field; a field may contain further fields.
 fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
     }
-    // ASP.NET: a place such as `$.lines[0].price` could not be read, and the argument `order` is missing for that reason alone.
+    // ASP.NET: if a place such as `$.lines[0].price` cannot be read, the argument `order` is
+    // reported as missing too.
     let is_unread = object.keys().any(|name| name.starts_with("$."));
     let named = object.iter().filter(|(name, _)| !is_unread || name.starts_with('$'));
     let problems = named.flat_map(|(name, value)| {
@@ -277,7 +282,7 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
         match value {
             Value::String(text) => vec![Problem { field, ..Problem::text(text) }],
             Value::Array(_) => items(value, &field, depth),
-            // Mongoose and Django: one error by field, with a text of its own.
+            // Mongoose and Django: an object with one error for each field.
             Value::Object(object) => {
                 match single(object, depth).filter(|of| !of.texts.is_empty()) {
                     Some(problem) => vec![located(problem, field)],
@@ -290,7 +295,7 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     problems.take(PROBLEMS_MAX).collect()
 }
 
-/// The place that an error names: a text, or a list of segments. `source` has it in JSON:API.
+/// The place that an error names: a text, or a list of segments. JSON:API has it in `source`.
 fn place(object: &Object) -> Vec<String> {
     place_by(object, &FIELDS)
 }
@@ -310,7 +315,7 @@ fn place_by(object: &Object, names: &[&str]) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// One error: its code, its general text and its specific one. What an inner object says comes first.
+/// A single error: its code, its general text and its specific text. Inner objects take precedence.
 fn single(object: &Object, depth: usize) -> Option<Problem> {
     let within = |names: &[&str]| {
         let objects = names.iter().filter_map(|name| member(object, name)?.as_object());
@@ -336,7 +341,8 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     Some(Problem { code, texts, field, rejected })
 }
 
-/// The text in a member. Play has a list in `msg`. The class of an exception is a code, its description is a text: `#<KeyError: no id>`.
+/// The text in a member. Play has a list in `msg`. The class of an exception is a code; its
+/// description is a text: `#<KeyError: no id>`.
 fn text_in(object: &Object, name: &str) -> Option<String> {
     let value = member(object, name)?;
     match name {
@@ -352,7 +358,8 @@ fn text_in(object: &Object, name: &str) -> Option<String> {
     }
 }
 
-/// The permission that Google names in the details of an error: `pubsub.topics.publish for projects/shop/topics/orders`.
+/// The permission in the details of an error of Google: `pubsub.topics.publish for
+/// projects/shop/topics/orders`.
 fn permission(object: &Object) -> Option<String> {
     let details = member(object, "details")?.as_array()?;
     let metadata = details.iter().find_map(|detail| detail.get("metadata"))?.as_object()?;
@@ -367,7 +374,8 @@ fn spoken(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.trim().is_empty()).map(ToOwned::to_owned)
 }
 
-/// The code of an error: `ORA-00942`, `1001`, `ValidationException` of `com.amazonaws#ValidationException`. GraphQL has it in `extensions`.
+/// The code of an error: `ORA-00942`, `1001`, `ValidationException` of
+/// `com.amazonaws#ValidationException`. GraphQL has it in `extensions`.
 fn code(object: &Object) -> Option<String> {
     let extensions = member(object, "extensions").and_then(Value::as_object);
     let find = |names: &[&str]| {
@@ -380,7 +388,8 @@ fn code(object: &Object) -> Option<String> {
     own.or_else(|| extensions.and_then(code))
 }
 
-/// The code in a member. Lower-case types are for programs, and statuses are known already.
+/// The code in a member. Lower-case types are meant for programs, and HTTP statuses are already
+/// known.
 fn code_of(name: &str, value: String) -> Option<String> {
     let is_type = matches!(name, "type" | "errortype" | "exception");
     let last = value.rsplit(['#', '/', '\\', '.']).next().filter(|_| is_type);
@@ -391,7 +400,7 @@ fn code_of(name: &str, value: String) -> Option<String> {
     let is_code = match name {
         "type" | "errortype" | "exception" => is_upper,
         "status" => is_upper && !value.contains(|c: char| c.is_ascii_lowercase()),
-        // The small numbers are statuses of gRPC.
+        // Small numbers are status codes of gRPC.
         _ => !number.is_some_and(|number| number < 17 || (100..600).contains(&number)),
     };
     (is_word && is_code && !value.is_empty()).then(|| value.to_owned())

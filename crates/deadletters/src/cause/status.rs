@@ -1,10 +1,10 @@
-//! The names of HTTP statuses, and texts that say no more than such a name.
+//! Names of HTTP statuses, and texts that only repeat such a name.
 //!
-//! Separate because a response without a reason of its own is one cause with an empty one.
+//! Separate because a response without a reason of its own must have an empty message.
 
 use http::StatusCode;
 
-/// Other names of statuses: those of older standards, and those that servers write.
+/// Other names of statuses: from older standards, and those that servers use.
 const OTHER_NAMES: [(u16, &str); 11] = [
     (302, "Moved Temporarily"),
     (404, "page not found"), // Go
@@ -18,10 +18,10 @@ const OTHER_NAMES: [(u16, &str); 11] = [
     (503, "Service Unavailable: Back-end server is at capacity"),
     (504, "Gateway Time-out"),
 ];
-/// Texts of frameworks that have nothing to report.
+/// Texts that frameworks use if they have nothing to report.
 const EMPTY_TEXTS: [&str; 5] = ["error", "no message available", "none", "null", "about:blank"];
 
-/// The name of a status, as RFC 9110 has it.
+/// The name of a status according to RFC 9110.
 pub(super) fn name(status: u16) -> Option<&'static str> {
     match status {
         413 => Some("Content Too Large"),
@@ -30,7 +30,7 @@ pub(super) fn name(status: u16) -> Option<&'static str> {
     }
 }
 
-/// True for a text that only repeats the status: its name in any spelling, or the number.
+/// Returns true for a text that only repeats the status: its name in any spelling, or its number.
 pub(super) fn is_generic(text: &str, status: Option<u16>) -> bool {
     let letters = letters(text);
     let is_empty = letters.is_empty() && !text.contains(|c: char| !c.is_ascii());
@@ -41,7 +41,7 @@ pub(super) fn is_generic(text: &str, status: Option<u16>) -> bool {
         || names.into_iter().any(|name| self::letters(name) == letters)
 }
 
-/// A text for comparing: `NOT_FOUND` and `Not found.` are one.
+/// Normalizes a text for comparison: `NOT_FOUND` and `Not found.` are equal.
 fn letters(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

@@ -1,11 +1,12 @@
-//! Texts without what varies from one to the next: ids, numbers, times, durations and addresses become placeholders.
+//! Replaces varying parts of texts by placeholders: ids, numbers, times, durations and addresses.
 //!
-//! Separate because these are rules about text alone, whatever wrote it. Pure.
+//! Separate because these rules are about text in general, from any source. Pure.
 //!
-//! Promises: texts that differ in nothing else have one [`identity`]; a template of a template is the same; at most
-//! [`TEMPLATE_MAX_CHARS`] characters. What merely looks like a word (a name, a random id without digits) stays.
-//! Quoted identifiers stay too, because most of them name fields; [`super::quotes`] has the rule. Ports of services and codes that begin
-//! a text stay, because two of them are two causes.
+//! Promises: texts that differ only in such parts have the same [`identity`]. The template of a
+//! template is the template itself. It has at most [`TEMPLATE_MAX_CHARS`] characters. Anything that
+//! resembles a word stays: a name, a random id without digits. Quoted identifiers stay, because
+//! most of them name fields; [`super::quotes`] has the rule. Ports of services and codes at the
+//! beginning of a text stay, because different ones mean different causes.
 
 use std::net::SocketAddr;
 
@@ -13,17 +14,17 @@ use super::kinds::{is_code, is_port, placeholder};
 use super::quotes::quoted;
 use super::word::{Varies, Word, is_unit_of_time};
 
-/// A longer template is cut: it has to be recognizable, not complete.
+/// Longer templates are cut: a template has to be recognizable, not complete.
 pub(super) const TEMPLATE_MAX_CHARS: usize = 160;
-/// The part of a text that is read; the rest would hardly be shown.
+/// The part of a text that is read. Titles rarely show more.
 const TEXT_MAX_CHARS: usize = 768;
-/// How often a template is read again, which is nearly always once.
+/// The most passes over a template; one is nearly always enough.
 const PASSES_MAX: usize = 16;
 
 pub(super) const ID: &str = "<id>";
 pub(super) const NUMBER: &str = "<number>";
 pub(super) const VALUE: &str = "<value>";
-/// The query of a URL, which may hold a secret.
+/// Replaces the query of a URL, which may contain a secret.
 pub(super) const HIDDEN_QUERY: &str = "?…";
 pub(super) const TIME: &str = "<time>";
 pub(super) const DURATION: &str = "<duration>";
@@ -32,39 +33,40 @@ pub(super) const ADDRESS: &str = "<address>";
 pub(super) const PLACEHOLDERS: [&str; 8] =
     [ID, NUMBER, VALUE, TIME, DURATION, EMAIL, ADDRESS, HIDDEN_QUERY];
 
-/// The longest code that is kept as it is.
+/// Longer codes get placeholders.
 const CODE_MAX_CHARS: usize = 60;
 /// The most digits in a code, such as ORA-00942.
 pub(super) const CODE_MAX_DIGITS: usize = 5;
-/// A number after one of these is a code, which names the cause: `error 1062`, `ORA-00942`, `status code: 409`.
+/// A number after one of these words is a code, which is part of the cause: `error 1062`,
+/// `ORA-00942`, `status code: 409`.
 const BEFORE_CODES: [&str; 9] =
     ["error", "errno", "err", "ora", "sqlstate", "status", "http", "code", "exception"];
-/// `code` alone is not enough: `postal code 12345` has a value.
+/// Words that must precede `code`: the number in `postal code 12345` is a value.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
 /// The most capitals before the number of an id: 2 in `FG-2210`.
 const PREFIX_MAX_CHARS: usize = 4;
-/// The fewest digits of that number.
+/// The fewest digits in the number of such an id.
 const SERIAL_MIN_DIGITS: usize = 3;
-/// These capitals name a standard or an algorithm: `ISO-8601`, `SHA-256`.
+/// Capitals that name a standard or an algorithm: `ISO-8601`, `SHA-256`.
 const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
 
-/// What may be between the parts of one id, number or time.
+/// Characters that may join the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
-/// Where a part may end that is an id, a time or an address as a whole.
+/// Characters where a part may end that is an id, a time or an address as a whole.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// A text as it is read: its beginning, on one line, with microseconds in ASCII.
+/// Prepares a text: its beginning, on one line, with ASCII units for microseconds.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("µs", "us").replace("μs", "us")
 }
 
-/// The template of a text.
+/// Returns the template of a text.
 pub(super) fn of(text: &str) -> String {
     let mut template = normalized(text);
-    // Again, because what was replaced may have hidden something: a quotation mark its end, for example.
+    // Repeat, because a replaced part may have hidden another, for example the end of a quotation.
     for _ in 0..PASSES_MAX {
         let next = cut(pass(&template), TEMPLATE_MAX_CHARS);
         if next == template {
@@ -75,12 +77,13 @@ pub(super) fn of(text: &str) -> String {
     template
 }
 
-/// The template for comparing. An id may consist of digits, so ids and numbers are one here.
+/// The template for comparison. An id may consist of digits only, so ids and numbers are equal
+/// here.
 pub(super) fn identity(template: &str) -> String {
     template.replace(NUMBER, ID)
 }
 
-/// The template of an error code: itself, unless it has an id in it.
+/// The template of an error code: the code itself, unless it contains an id.
 pub(super) fn of_code(code: &str) -> String {
     let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || Word::of(part).varies.is_none();
     let is_code = code.len() <= CODE_MAX_CHARS
@@ -89,12 +92,12 @@ pub(super) fn of_code(code: &str) -> String {
     if is_code { code.to_owned() } else { of(code) }
 }
 
-/// The template of a segment of a place: an index is a number, and a long one is an id.
+/// The template of one segment of a place: an index becomes a number, and a long index an id.
 pub(super) fn of_segment(segment: &str) -> String {
     of(&segment.replace(' ', "_"))
 }
 
-/// A text with an ellipsis in place of what is too much.
+/// Cuts a text to this length, with an ellipsis.
 pub(super) fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text,
@@ -105,7 +108,7 @@ pub(super) fn cut(text: String, max_chars: usize) -> String {
 fn pass(text: &str) -> String {
     let mut template = Template(String::with_capacity(text.len()));
     let mut rest = text.trim();
-    // The names of members are quoted too, and do not vary.
+    // Quoted names of members do not vary.
     let is_json = rest.starts_with(['{', '[']);
     while let Some(first) = rest.chars().next() {
         let after = if let Some((kept, after)) = read_quoted(&template.0, rest, is_json) {
@@ -128,7 +131,7 @@ fn pass(text: &str) -> String {
     template.0
 }
 
-/// A quoted part as it stands in a template, and the text after it.
+/// The replacement of a quoted part, and the text after it.
 fn read_quoted<'a>(before: &str, text: &'a str, is_json: bool) -> Option<(String, &'a str)> {
     let quoted = quoted(before, text)?;
     let is_member = is_json && quoted.after.starts_with(':');
@@ -136,16 +139,16 @@ fn read_quoted<'a>(before: &str, text: &'a str, is_json: bool) -> Option<(String
     Some((kept.unwrap_or_else(|| VALUE.to_owned()), quoted.after))
 }
 
-/// Whether a character may be part of an id, a number, a time, an address or a URL.
+/// Returns true for characters of an id, a number, a time, an address or a URL.
 fn is_in_chunk(c: char) -> bool {
     c.is_ascii_alphanumeric() || SEPARATORS.contains(&c) || matches!(c, '-' | '_' | '.' | '%')
 }
 
-/// What was read of a text so far.
+/// The template of the text read so far.
 struct Template(String);
 
 impl Template {
-    /// Adds a part of a text without spaces and quotation marks; `after` is the rest of the text.
+    /// Adds a part without spaces and quotation marks; `after` is the rest of the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
         let part = chunk.trim_end_matches(['.', ':', '?', '-']);
         if chunk.ends_with(':') && self.is_at_begin() && is_code(part) {
@@ -160,7 +163,8 @@ impl Template {
             && !value.is_empty()
             && !BEFORE_CODE.contains(&name)
         {
-            // `Object with code=shoe does not exist`, but `exited with status=failed`
+            // The value of `Object with code=shoe does not exist` varies, that of `exited with
+            // status=failed` does not.
             self.0.extend([name, "=", VALUE, chunk.strip_prefix(part).unwrap_or_default()]);
             return;
         }
@@ -178,7 +182,7 @@ impl Template {
         self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
     }
 
-    /// Adds what may be, or contain, something that varies.
+    /// Adds a part that may be, or contain, something that varies.
     fn add_part(&mut self, part: &str) {
         let mut rest = part;
         loop {
@@ -233,7 +237,7 @@ impl Template {
         }
     }
 
-    /// True after `<address>:`, `db.internal:` and the like.
+    /// Returns true after a host and a colon: `<address>:`, `db.internal:`.
     fn ends_with_host(&self) -> bool {
         let Some(before) = self.0.strip_suffix(':') else { return false };
         let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
@@ -245,7 +249,7 @@ impl Template {
             || host.contains('.') && host.ends_with(|c: char| c.is_ascii_alphabetic())
     }
 
-    /// True at the beginning of the text, and after `| `, as titles of pages have it.
+    /// Returns true at the beginning of the text, and after `| ` as in titles of web pages.
     fn is_at_begin(&self) -> bool {
         self.0.is_empty() || self.0.ends_with("| ")
     }
@@ -265,7 +269,7 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the one before stands for both.
+    /// Adds a placeholder, unless the one before it already covers both.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),
@@ -274,7 +278,7 @@ impl Template {
         }
         self.drop_sign();
         let joined = self.0.strip_suffix(JOINTS).unwrap_or(&self.0);
-        // The groups of a long number: `1 234 567`.
+        // Groups of one long number: `1 234 567`.
         let joined = joined.strip_suffix(' ').filter(|of| of.ends_with(NUMBER)).unwrap_or(joined);
         let beside = joined.trim_end_matches([' ', ',']);
         if joined.ends_with(ID) {
@@ -289,8 +293,9 @@ impl Template {
         }
     }
 
-    /// Drops the capitals and the hyphen of an id such as `FG-2210`, because ids of one kind differ in them. Returns false, and keeps
-    /// them, at the beginning of a text, after a bracket, after a word of `BEFORE_CODES`, and for `STANDARDS`.
+    /// Drops the capitals and the hyphen of an id such as `FG-2210`, because they vary too. Returns
+    /// false and keeps them at the beginning of a text, after a bracket, after a word of
+    /// `BEFORE_CODES`, and for `STANDARDS`.
     fn drop_prefix(&mut self) -> bool {
         let Some(joined) = self.0.strip_suffix('-') else { return false };
         let before = joined.trim_end_matches(|c: char| c.is_ascii_uppercase());
@@ -306,7 +311,7 @@ impl Template {
         is_prefix
     }
 
-    /// Drops the sign of a number: `-3` varies as `3` does.
+    /// Drops the sign of a number, because `-3` and `3` must have one template.
     fn drop_sign(&mut self) {
         let Some(before) = self.0.strip_suffix(['-', '+']) else { return };
         if !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '>' | '-' | '+')) {
@@ -314,7 +319,7 @@ impl Template {
         }
     }
 
-    /// Makes a duration of the number that the text ends with, if it does.
+    /// Turns the number at the end of the text into a duration; false if there is none.
     fn put_unit(&mut self) -> bool {
         let Some(before) = self.0.trim_end_matches(' ').strip_suffix(NUMBER) else { return false };
         let earlier = before.trim_end_matches(' ');
@@ -326,7 +331,7 @@ impl Template {
         true
     }
 
-    /// Adds a time. With a date before it, it is one.
+    /// Adds a time; a date before it becomes part of it.
     fn put_time(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if beside.ends_with(TIME) {
@@ -336,7 +341,7 @@ impl Template {
         }
     }
 
-    /// Adds the name of a month or day. The number before it belongs to the same time.
+    /// Adds the name of a month or day; a number before it becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {
@@ -356,7 +361,7 @@ fn begins_with_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with(NUMBER)
 }
 
-/// Whether a word is the English name of a month or day, as dates have it.
+/// Recognises the English name of a month or day, as in dates.
 fn is_of_date(word: &str) -> bool {
     const NAMES: [&str; 19] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",

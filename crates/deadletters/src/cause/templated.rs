@@ -1,16 +1,18 @@
-//! A text with placeholders, together with what stood in their places.
+//! A text with placeholders, together with the values that they replaced.
 //!
-//! Separate because the placeholders decide which letters are one cause, and the values decide what a person sees of it. A title
-//! shows a value that all letters of the cause share: the limit in `must be at most 100`, the port in `refused: db:5432`. It shows
-//! a placeholder where the letters differ. Pure.
+//! Separate because placeholders decide equality of causes, and values are only shown. A title
+//! shows a value that all letters of the cause share: the limit in `must be at most 100`, the port
+//! in `refused: db:5432`. It shows a placeholder where the letters differ. Pure.
 //!
-//! Promises: values never change the id of a cause; a title does not depend on the order in which letters are added.
+//! Promises: values never influence the id of a cause. A title does not depend on the order in
+//! which letters are added.
 
 use super::template::{self, HIDDEN_QUERY, NUMBER, PLACEHOLDERS, VALUE};
 
-/// A longer value is not shown.
+/// Longer values are not shown.
 const VALUE_MAX_CHARS: usize = 60;
-/// A longer title is cut. It is longer than a template, because values may be longer than their placeholders.
+/// Longer titles are cut. The limit is above that of a template, because values may be longer than
+/// their placeholders.
 pub(super) const TITLE_MAX_CHARS: usize = 240;
 
 /// A text with placeholders, and their values.
@@ -26,7 +28,7 @@ impl Templated {
         Self::with(template::of(text), text)
     }
 
-    /// A template that was made of this text.
+    /// Pairs a template with the text it was made from.
     pub(super) fn with(template: String, text: &str) -> Self {
         let (literals, placeholders) = parts(&template);
         let found = values_between(&literals, &template::normalized(text));
@@ -49,7 +51,7 @@ impl Templated {
         self.template.chars().count()
     }
 
-    /// Appends another text after a separator, which stands only between texts.
+    /// Appends another text, with the separator unless this one is empty.
     pub(super) fn push(&mut self, separator: &str, other: &Self) {
         if !self.is_empty() {
             self.template.push_str(separator);
@@ -65,12 +67,12 @@ impl Templated {
         })
     }
 
-    /// Puts a text without placeholders in front.
+    /// Prepends a text without placeholders.
     pub(super) fn after(self, prefix: &str) -> Self {
         Self { template: format!("{prefix}{}", self.template), ..self }
     }
 
-    /// Cuts what is longer than a template.
+    /// Cuts the template to [`TITLE_MAX_CHARS`].
     pub(super) fn cut(self) -> Self {
         let template = template::cut(self.template, TITLE_MAX_CHARS);
         let count = parts(&template).1.len();
@@ -81,7 +83,7 @@ impl Templated {
 /// The values that all letters of a cause share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// `None` if the titles of the letters have different numbers of placeholders.
+    /// `None` if the titles have different numbers of placeholders.
     values: Option<Vec<Option<String>>>,
     is_single: bool,
 }
@@ -91,7 +93,7 @@ impl Shared {
         Self { values: Some(title.values.clone()), is_single: true }
     }
 
-    /// Forgets the values that this letter does not have.
+    /// Drops the values that differ in this letter.
     pub(super) fn add(&mut self, title: &Templated) {
         self.is_single = false;
         let shared = self.values.take().filter(|values| values.len() == title.values.len());
@@ -101,7 +103,8 @@ impl Shared {
         });
     }
 
-    /// A title with the shared values. Of a single letter nobody can tell what varies, so its ids, times and addresses stay hidden.
+    /// Returns the title with the shared values. A single letter does not show what varies, so its
+    /// ids, times and addresses stay hidden.
     pub(super) fn shown(&self, title: &Templated) -> String {
         let (literals, placeholders) = parts(&title.template);
         let values = self.values.as_deref().unwrap_or_default();
@@ -123,7 +126,7 @@ impl Shared {
     }
 }
 
-/// The literal parts of a template, and the placeholders between them.
+/// Splits a template into literal parts and the placeholders between them.
 fn parts(template: &str) -> (Vec<&str>, Vec<&'static str>) {
     let (mut literals, mut placeholders) = (Vec::new(), Vec::new());
     let (mut rest, mut from) = (template, 0);
@@ -142,7 +145,7 @@ fn parts(template: &str) -> (Vec<&str>, Vec<&'static str>) {
     (literals, placeholders)
 }
 
-/// The texts between literal parts; `None` if the text does not have these parts in this order.
+/// The texts between literal parts; `None` if the text does not contain these parts in this order.
 fn values_between(literals: &[&str], text: &str) -> Option<Vec<String>> {
     let (first, others) = literals.split_first()?;
     let mut rest = text.strip_prefix(first)?;

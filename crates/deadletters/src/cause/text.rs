@@ -1,11 +1,11 @@
-//! Texts of responses that are not JSON: lines, pages and XML.
+//! Finds the cause in responses that are not JSON: lines, web pages and XML.
 //!
-//! Separate because a page and a log line hide the cause in other places than JSON does. Pure.
+//! Separate because pages and log lines hide the cause in other places than JSON. Pure.
 
 use super::problem::Problem;
 use super::trace;
 
-/// The places of the cause in a page, best first. The titles of many pages only repeat the status.
+/// The places of the cause in a web page, best first. Many titles only repeat the status.
 const PAGE_PLACES: [(&str, &str); 9] = [
     ("<pre class=\"exception_value\"", "</pre"), // Django
     ("<title", "</title"),
@@ -17,7 +17,7 @@ const PAGE_PLACES: [(&str, &str); 9] = [
     ("reason: <strong>", "</strong"), // Apache: the first paragraph is the same for every reason
     ("<p", "</p"),
 ];
-/// The elements of XML that have the cause, without their prefixes.
+/// The XML elements that contain a code, without their prefixes.
 const XML_CODES: [&str; 2] = ["code", "faultcode"];
 const XML_TEXTS: [&str; 8] =
     ["message", "faultstring", "detail", "title", "text", "errormessage", "description", "error"];
@@ -38,15 +38,15 @@ pub(super) fn first_line(text: &str) -> Option<String> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(ToOwned::to_owned)
 }
 
-/// The part of a plain text that has the cause.
+/// The part of a plain text that states the cause.
 pub(super) fn plain(text: &str) -> Option<Problem> {
     let text = text.trim();
     trace::read(text).or_else(|| (!text.is_empty()).then(|| Problem::text(text)))
 }
 
-/// The cause in a page or in XML.
+/// The cause in a web page or in XML.
 pub(super) fn marked(body: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
-    // Only ASCII changes, so positions are the same.
+    // Lower-casing ASCII keeps all offsets.
     let lower = body.to_ascii_lowercase();
     let is_page = lower.contains("<html") || lower.contains("<!doctype html");
     let found = if is_page { None } else { xml(body, &lower) };
@@ -58,7 +58,7 @@ pub(super) fn marked(body: &str, is_generic: impl Fn(&str) -> bool) -> Option<Pr
 fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
     let found = PAGE_PLACES.iter().filter_map(|(open, close)| between(body, lower, open, close));
     let texts = found.map(|text| without_status(without_host(&text), &is_generic));
-    // HAProxy has no element around its sentence.
+    // HAProxy puts its sentence directly into the body, without an element.
     let sentence = between(body, lower, "</h1", "</body").filter(|text| text.ends_with('.'));
     let mut texts = texts.chain(sentence).filter(|text| !text.is_empty());
     let first = texts.next()?;
@@ -68,13 +68,13 @@ fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Pr
     Some(Problem { texts, ..Problem::default() })
 }
 
-/// The innermost exception of a page of Tomcat.
+/// The innermost exception in an error page of Tomcat.
 fn root_cause(body: &str, lower: &str) -> Option<String> {
     let at = lower.rfind("<b>root cause</b>")?;
     between(body.get(at..)?, lower.get(at..)?, "<pre", "</pre")
 }
 
-/// Recognises the title that every error page of a framework has.
+/// Recognises titles that a framework uses for all its error pages.
 fn is_of_framework(title: &str) -> bool {
     let title = title.to_ascii_lowercase();
     matches!(title.as_str(), "error" | "proxy error")
@@ -82,13 +82,14 @@ fn is_of_framework(title: &str) -> bool {
         || title.starts_with("whitelabel")
 }
 
-/// A title without the site before it: `billing.example.com | 522: Connection timed out`.
+/// Removes the site from a title: `billing.example.com | 522: Connection timed out`.
 fn without_host(title: &str) -> &str {
     let is_host = |text: &str| text.contains('.') && !text.contains(' ');
     title.split_once(" | ").filter(|(site, _)| is_host(site)).map_or(title, |(_, rest)| rest)
 }
 
-/// A title without the status that stands before it: `HTTP Status 404 – Not Found`, `404 - Not Found`. Another number is a code.
+/// Removes the status from the beginning of a title: `HTTP Status 404 – Not Found`, `404 - Not
+/// Found`. Another number is a code and stays.
 fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let words = ["HTTP ERROR ", "HTTP Status ", "Error "];
     let rest = words.iter().find_map(|word| title.strip_prefix(word)).unwrap_or(title);
@@ -102,7 +103,7 @@ fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
 /// The first line between two marks.
 fn between(body: &str, lower: &str, open: &str, close: &str) -> Option<String> {
     let begins = lower.match_indices(open).find(|(at, _)| {
-        // `<p` is no `<pre`.
+        // `<p` must not match `<pre`.
         let after = lower.get(at + open.len()..).and_then(|rest| rest.chars().next());
         open.ends_with('>') || after.is_some_and(|c| c == '>' || c.is_whitespace())
     })?;
@@ -122,7 +123,7 @@ fn xml(body: &str, lower: &str) -> Option<Problem> {
     (problem.code.is_some() || !problem.texts.is_empty()).then_some(problem)
 }
 
-/// The text of the first element of this name, whatever its prefix.
+/// The text of the first element with this name, with any prefix.
 fn element(body: &str, lower: &str, name: &str) -> Option<String> {
     lower.match_indices(name).find_map(|(at, _)| {
         let before = lower.get(..at)?;

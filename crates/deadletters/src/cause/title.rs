@@ -1,9 +1,9 @@
-//! The title of a dead letter's cause: what a person would write about it, and what is compared.
+//! The title of a dead letter's cause, and the text that decides equality.
 //!
 //! Separate from grouping, because a filter needs the cause of a single letter. Pure.
 //!
-//! Promises: every letter has a title, and none is empty. A letter that was never attempted has the cause that its destination
-//! had at others, as far as the letter records it.
+//! Promises: every letter has a title that is not empty. A letter that was never attempted has the
+//! cause of its destination's last failure of another delivery, if the letter records it.
 
 use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
 use delivery::delivery::FailingDestination;
@@ -14,15 +14,14 @@ use url::Url;
 use super::templated::{TITLE_MAX_CHARS, Templated};
 use super::{body, status, template, transport};
 
-/// A shorter path is no path of a destination in particular.
+/// Shorter paths do not identify a destination.
 const PATH_MIN_CHARS: usize = 2;
 
-/// The cause of one dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Described {
-    /// For people, with placeholders for what varies.
+    /// For people, with placeholders for varying parts.
     pub(super) title: Templated,
-    /// The outcome, or the reason where no attempt is to blame.
+    /// The outcome of the last attempt; the reason, if no attempt caused the end of the delivery.
     pub(super) outcome: String,
     pub(super) status: Option<u16>,
     /// The part of the identity beside outcome and status.
@@ -54,7 +53,7 @@ fn without_attempt(reason: &str, title: String) -> Described {
     Described { title, outcome: reason.to_owned(), status: None, message }
 }
 
-/// The title of a reason that is a cause by itself, whatever an attempt before it found.
+/// The title of a reason that is a cause by itself, whatever the result of earlier attempts.
 fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
     let detail = failure.detail.and_then(super::text::first_line);
     let with_detail = |what: &str| match &detail {
@@ -96,7 +95,8 @@ fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -
     })
 }
 
-/// A wrong name of a topic is the cause itself, so the name is in the title: `topic shop/ordrs does not exist`.
+/// The name of a missing topic is the cause, so the title includes it: `topic shop/ordrs does not
+/// exist`.
 fn missing_topic(detail: Option<&str>, letter: &StoredDeadLetter) -> String {
     let named = detail.and_then(|detail| detail.strip_prefix('"')?.strip_suffix('"'));
     let sent_to = || detail?.strip_prefix("there is no topic ")?.split(',').next();
@@ -125,7 +125,7 @@ fn of_attempts(
     of_response(outcome, status, failure)
 }
 
-/// The cause of a letter that was put off until it was too old.
+/// The cause of a letter that was deferred until it expired.
 fn of_failing(
     failing: Option<&FailingDestination>,
     reason: Option<Reason>,
@@ -158,7 +158,7 @@ fn of_no_response(outcome: &str, detail: Option<&str>, failure: &Failure<'_>) ->
     let said = failure.last_response.and_then(|response| body::read(response, None).title());
     let title = said.unwrap_or_else(|| {
         let title = without_body(outcome, detail, failure);
-        // The timeout of a subscription is no part of the cause, but a person wants to see it.
+        // People want to see the timeout of a subscription, but it is not part of the cause.
         let is_timeout = title.starts_with("no response within ");
         Templated::without_values(if is_timeout { title } else { template::of(&title) })
     });
@@ -201,7 +201,7 @@ fn path(url: &str) -> Option<String> {
     (path.len() >= PATH_MIN_CHARS).then_some(path)
 }
 
-/// The status that a reason names.
+/// The status in the name of a reason.
 fn status_of(reason: Reason) -> Option<u16> {
     let statuses = [400, 401, 403, 404, 405, 410, 413, 415, 422];
     if let Reason::UndeliverableDueToHttpStatus(status) = reason {
@@ -210,7 +210,7 @@ fn status_of(reason: Reason) -> Option<u16> {
     statuses.into_iter().find(|status| Reason::of_status(*status) == reason)
 }
 
-/// A name of another system in words: `DestinationPaused` is `destination paused`.
+/// Splits a name of another system into words: `DestinationPaused` becomes `destination paused`.
 fn words(name: &str) -> String {
     if name.contains(' ') {
         return template::of(name.trim_end_matches('.'));

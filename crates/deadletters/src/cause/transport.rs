@@ -1,14 +1,16 @@
-//! Titles of failures without a response, from the details that attempts leave.
+//! Titles of failures without a response, made from the details that attempts record.
 //!
-//! Separate because these details are texts of this system and of its HTTP and TLS libraries, not of a destination. Pure.
+//! Separate because lastmile and its HTTP and TLS libraries write these details, not the
+//! destination. Pure.
 //!
-//! Promises: no title has the name or the address of the destination, because they are no part of a cause.
+//! Promises: no title contains the name or the address of the destination, because neither is part
+//! of a cause.
 
 use delivery::delivery::outcome::Outcome;
 
 use super::template;
 
-/// A part of a detail in lower case, and what it means.
+/// A fragment of a detail in lower case, and its meaning.
 const MEANINGS: [(&str, &str); 37] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),
@@ -48,7 +50,7 @@ const MEANINGS: [(&str, &str); 37] = [
     ("timed out", "connection timed out"),
     ("headers, or", "response headers too large"),
 ];
-/// The layers of the HTTP client, which add nothing.
+/// Error layers of the HTTP client, which add no information.
 const LAYERS: [&str; 6] = [
     "error sending request: ",
     "error reading the answer: ",
@@ -59,10 +61,10 @@ const LAYERS: [&str; 6] = [
 ];
 /// The beginning of the detail of a timeout; a duration follows.
 const NO_ANSWER_WITHIN: &str = "no whole answer within ";
-/// The beginning of the detail of a refused client certificate.
+/// The beginning of the detail of a rejected client certificate.
 const REFUSED_CALLER: &str = "it refused who is calling: ";
 
-/// The title of a failure without a response.
+/// Returns the title of a failure without a response.
 pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) -> String {
     let detail = detail.map(str::trim).filter(|detail| !detail.is_empty());
     let Some(detail) = detail else { return without_detail(outcome).to_owned() };
@@ -88,7 +90,7 @@ pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) 
     line
 }
 
-/// Whole seconds as people write them: `30 s` of `30000 ms`.
+/// Shortens whole seconds: `30000 ms` becomes `30 s`.
 fn in_seconds(duration: &str) -> String {
     let ms = duration.strip_suffix(" ms").and_then(|ms| ms.parse::<u64>().ok());
     match ms {

@@ -1,30 +1,31 @@
 //! The trend of a cause: more or less frequent than before. Pure.
 //!
-//! Separate because the rule is the same for every list of causes.
+//! Separate because every list of causes uses the same rule.
 
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use serde::Serialize;
 
-/// The windows of a shorter range are a tenth of it.
+/// In a short range, a window is this fraction of the range.
 const WINDOWS_PER_RANGE: u64 = 10;
 
-/// The letters in the last window before the end, compared with those in the window before it. A window is an hour, or a tenth of the
-/// range where that is shorter. Example: 40 letters in the last hour and 30 in the hour before are rising.
+/// Compares the number of letters in the last window with the window before it. A window is an
+/// hour, or a tenth of a shorter range. Example: 40 letters in the last hour and 30 in the hour
+/// before are rising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {
-    /// More than five quarters of those before.
+    /// More than 5/4 of the window before.
     Rising,
-    /// Between three and five quarters of those before.
+    /// Between 3/4 and 5/4 of the window before.
     Steady,
-    /// Fewer than three quarters of those before.
+    /// Fewer than 3/4 of the window before.
     Falling,
-    /// None in either window.
+    /// No letters in either window.
     Over,
 }
 
 impl Trend {
-    /// The trend as one word.
+    /// Returns the trend as one word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,13 +36,14 @@ impl Trend {
         }
     }
 
-    /// The trend of letters with these times; the range begins with the first letter of any cause.
+    /// Returns the trend of letters with these times. The range begins with the first letter of any
+    /// cause.
     pub(super) fn of(times_ms: &[u64], range_from_ms: u64, end_ms: u64) -> Self {
         let tenth = end_ms.saturating_sub(range_from_ms) / WINDOWS_PER_RANGE;
         let window_ms = tenth.clamp(MINUTE_MS, HOUR_MS);
         let recent_from = end_ms.saturating_sub(window_ms);
         let before_from = recent_from.saturating_sub(window_ms);
-        // Clocks differ, so a letter after the end is recent.
+        // Clocks differ, so a letter after the end counts as recent.
         let recent = times_ms.iter().filter(|at_ms| **at_ms >= recent_from).count();
         let before =
             times_ms.iter().filter(|at_ms| (before_from..recent_from).contains(at_ms)).count();

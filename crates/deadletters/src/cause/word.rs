@@ -1,12 +1,13 @@
-//! Words of letters and digits: names that stay, ids, numbers, and numbers with a unit.
+//! Classifies words of letters and digits: names that stay, ids, numbers, and numbers with a unit.
 //!
-//! Separate because [`super::template`] splits a text into words, and this judges each of them alone.
+//! Separate because [`super::template`] splits a text into words, and this module classifies each
+//! word alone.
 
-/// Hexadecimal digits among which is none of the ten numerals.
+/// Minimum length of a hexadecimal id without decimal digits.
 const HEX_MIN_CHARS: usize = 8;
-/// The same, with numerals.
+/// Minimum length of a hexadecimal id that contains decimal digits.
 const MIXED_HEX_MIN_CHARS: usize = 6;
-/// A longer run of letters is no word.
+/// A longer run of letters is an id.
 const WORD_MAX_CHARS: usize = 64;
 /// The most digits in a code such as E1001.
 const CODE_MAX_DIGITS: usize = 4;
@@ -14,7 +15,7 @@ const CODE_MAX_DIGITS: usize = 4;
 const UNIT_MAX_CHARS: usize = 3;
 /// Numbers in the names of types and algorithms: `Int32`, `SHA256`.
 const WIDTHS: [&str; 6] = ["16", "32", "64", "128", "256", "512"];
-/// The units of time that make a duration of the number before them.
+/// Units that turn the number before them into a duration.
 const UNITS_OF_TIME: [&str; 26] = [
     "ns",
     "us",
@@ -44,23 +45,22 @@ const UNITS_OF_TIME: [&str; 26] = [
     "microseconds",
 ];
 
-/// The kinds of parts that vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Varies {
-    /// From one thing to another, without a meaning of its own.
+    /// An identifier without a meaning of its own.
     Id,
-    /// As a count or a measure.
+    /// A count or a measure.
     Number,
 }
 
-/// Letters and digits without anything between them, in three parts.
+/// A run of letters and digits, split into three parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     /// Letters that stay, as in `customer1234`.
     pub(super) name: &'a str,
-    /// The kind of the part after them, if it varies.
+    /// The kind of the part after `name`, if that part varies.
     pub(super) varies: Option<Varies>,
-    /// Letters that stay after it, as in `5003ms`.
+    /// Letters that stay after the varying part, as in `5003ms`.
     pub(super) unit: &'a str,
 }
 
@@ -83,7 +83,8 @@ impl<'a> Word<'a> {
             id
         } else if is_letters(name) {
             let digits = word.len() - name.len();
-            // E1001 and S3 are names, order1001 is not. Neither is a value where one digit tells fields apart: line1, line2.
+            // E1001 and S3 are names; order1001 is not. A single digit distinguishes fields and
+            // stays: line1, line2.
             let is_code = name.chars().all(|c| c.is_ascii_uppercase()) && digits <= CODE_MAX_DIGITS;
             let is_width = WIDTHS.iter().any(|width| word.ends_with(width));
             let varies = Some(Varies::Number);
@@ -99,7 +100,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// True if nothing of the word stays.
+    /// Returns true if no letter of the word stays.
     pub(super) fn is_whole_id(&self) -> bool {
         self.name.is_empty() && self.varies.is_some() && self.unit.is_empty()
     }
@@ -109,18 +110,18 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// Tells words such as `SSLHandshakeException` from letters that are upper and lower by chance.
+/// Distinguishes words such as `SSLHandshakeException` from random upper and lower case.
 pub(super) fn has_few_capitals(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
     capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// True for a word that makes a duration of the number before it: `12 ms`.
+/// Recognises a unit after a number, as in `12 ms`.
 pub(super) fn is_unit_of_time(word: &str) -> bool {
     UNITS_OF_TIME.contains(&word)
 }
 
-/// Recognises a duration of two units or more, as Go prints it: `1m30s`, `2h3.5s`.
+/// Recognises a duration of at least two units, as Go prints it: `1m30s`, `2h3.5s`.
 pub(super) fn is_duration(text: &str) -> bool {
     let mut rest = text;
     let mut parts = 0;

@@ -1,6 +1,6 @@
-//! Counts of a ledger: how many dead letters are in which state, and how many deliveries ended how. Pure.
+//! Counts of a ledger: dead letters by state, and deliveries by end. Pure.
 //!
-//! Separate because several verbs sum up jobs whose entries they do not keep.
+//! Separate because several commands sum up jobs without keeping their entries.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::{Ends, JobHeader, LedgerEntry, ReplayState};
 
-/// How many dead letters of a job are in which state.
+/// The dead letters of a job by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
     /// [`ReplayState::Intent`].
@@ -28,7 +28,7 @@ pub struct ReplayCounts {
 }
 
 impl ReplayCounts {
-    /// Counts these entries.
+    /// Counts entries.
     pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Self {
         let mut counts = Self::default();
         for entry in entries {
@@ -45,7 +45,7 @@ impl ReplayCounts {
         counts
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -59,21 +59,21 @@ impl ReplayCounts {
         }
     }
 
-    /// Dead letters that a resume does not touch again.
+    /// Returns the number of dead letters that a resumed job leaves unchanged.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.sent + self.skipped + self.gone + self.unfit + self.closed
     }
 }
 
-/// The chunks with uncertain dead letters, and how many of each.
+/// The chunks with uncertain dead letters, and their number in each.
 pub(crate) fn uncertain_chunks(chunks: &BTreeMap<u32, Vec<LedgerEntry>>) -> Vec<(u32, u64)> {
     let counted =
         chunks.iter().map(|(number, entries)| (*number, ReplayCounts::of(entries).uncertain));
     counted.filter(|(_, uncertain)| *uncertain > 0).collect()
 }
 
-/// How many deliveries of a job ended how.
+/// The deliveries of a job by end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndCounts {
     /// [`ReplayOutcome::Delivered`].
@@ -82,14 +82,14 @@ pub struct EndCounts {
     pub dead_again: u64,
     /// [`ReplayOutcome::Dropped`].
     pub dropped: u64,
-    /// Those that were sent and have not ended, as far as is known.
+    /// Sent, with no end yet.
     pub under_way: u64,
-    /// Those of which no end was reported within [`UNKNOWN_AFTER_MS`].
+    /// Without an end for longer than [`UNKNOWN_AFTER_MS`].
     pub unknown: u64,
 }
 
 impl EndCounts {
-    /// Counts what became of the deliveries of these entries.
+    /// Counts the ends of the deliveries of these entries.
     #[must_use]
     pub fn of<'a>(
         entries: impl IntoIterator<Item = &'a LedgerEntry>,
@@ -119,26 +119,26 @@ impl EndCounts {
         counts
     }
 
-    /// How many have ended.
+    /// Returns the number of deliveries that have ended.
     #[must_use]
     pub fn ended(self) -> u64 {
         self.delivered + self.dead_again + self.dropped
     }
 }
 
-/// A job, summed up.
+/// The header and the counts of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
-    /// What the job is.
+    /// The header of the job.
     pub header: JobHeader,
-    /// How far it is.
+    /// The dead letters by state.
     pub counts: ReplayCounts,
-    /// What became of its deliveries; nothing where that is not recorded.
+    /// The deliveries by end; all zero if the job does not record ends.
     pub ends: EndCounts,
 }
 
 impl JobSummary {
-    /// Whether every dead letter is finished.
+    /// Returns true if every dead letter is finished.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.counts.finished() == self.header.letters as u64
@@ -146,8 +146,8 @@ impl JobSummary {
 }
 
 impl JobHeader {
-    /// Whether it is known what became of all that was sent. What was skipped may have been sent before: then
-    /// its end cannot be told from those that are counted.
+    /// Returns true if the ends of all deliveries can be counted. A skipped dead letter may have
+    /// been sent earlier, and the end of that delivery is indistinguishable from the others.
     #[must_use]
     pub fn has_results(&self, counts: &ReplayCounts) -> bool {
         self.results && counts.skipped == 0

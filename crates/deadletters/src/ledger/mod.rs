@@ -1,18 +1,19 @@
-//! The ledger of a replay: what is to be sent, and what was sent. Pure: texts and decisions, no
-//! storage.
+//! The ledger of a replay: the plan, and a record of every dead letter that was sent. Pure: texts
+//! and decisions, no storage.
 //!
-//! These files are in `_replays/<job>/`, beside the dead letters:
+//! The files are in `_replays/<job>/`, beside the dead letters:
 //!
 //! - `plan.ndjson` has a header, then every dead letter in the order of sending;
-//! - `<n>.ndjson`, one for each chunk of ten, is written before sending (`intent`) and again after it;
-//! - `done.ndjson` has the header and all entries. It is written once every dead letter is finished, and again
-//!   with the ends once every delivery has ended.
+//! - `<n>.ndjson`, one for each chunk of ten, is written before sending (`intent`) and again after
+//!   it;
+//! - `done.ndjson` has the header and all entries. It is written once every dead letter is
+//!   finished, and again with the ends once every delivery has ended.
 //!
-//! A chunk with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
-//! sends it again, unless `--skip-uncertain` is given. The delivery id is a function of job and
-//! dead letter, so a receiver can recognize a repeat.
+//! A chunk with entries in state `intent` is uncertain: it may have been sent. A resumed job prints
+//! such chunks and sends them again, unless `--skip-uncertain` is given. The delivery id is a
+//! function of job and dead letter, so a receiver can recognize a duplicate.
 //!
-//! Version 1 of these texts stays readable for ever.
+//! Version 1 of these texts stays readable forever.
 
 mod chunk;
 mod counts;
@@ -35,33 +36,34 @@ pub(crate) use self::texts::{
 };
 use crate::rate::Rate;
 
-/// The namespace of the ids of replayed deliveries (UUIDv5).
+/// The UUIDv5 namespace of the ids of replayed deliveries.
 const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
 /// The target of a job that sends each dead letter to its own subscription.
 pub(crate) const SUBSCRIPTION: &str = "subscription";
 
-/// What a job is: the first line of its plan.
+/// The header of a job: the first line of its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobHeader {
     pub(crate) v: u32,
     /// The name of the job.
     pub job: String,
-    /// When it was started, RFC 3339.
+    /// The time of the start, RFC 3339.
     pub at: String,
-    /// Where its dead letters are sent: `subscription`, `topic NS/TOPIC`, a URL, or what of a URL may be stored.
+    /// The target: `subscription`, `topic NS/TOPIC`, a URL, or the part of a URL that may be
+    /// stored.
     pub to: String,
-    /// The queue, if they are sent through one.
+    /// The URL of the queue; `None` if the job sends to a URL directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// How many dead letters there are.
+    /// The number of dead letters.
     pub letters: usize,
-    /// Whether the ends of its deliveries are recorded beside it.
+    /// True if the ends of its deliveries are recorded beside the ledger.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub results: bool,
-    /// The most that it sends in a time; a resume may give another.
+    /// The maximum rate; a resume may use another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The person who started it, if known.
+    /// The person who started the job, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// A note of that person.
@@ -69,55 +71,55 @@ pub struct JobHeader {
     pub note: Option<String>,
 }
 
-/// A dead letter that is to be sent.
+/// A dead letter in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlannedReplay {
     pub(crate) key: String,
 }
 
 impl PlannedReplay {
-    /// The id of the dead letter.
+    /// The id of the dead letter, from its key.
     pub(crate) fn letter(&self) -> Uuid {
         id_of_key(&self.key)
     }
 }
 
-/// How far the replay of a dead letter is.
+/// The progress of the replay of one dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayState {
-    /// About to be sent; after a crash it is uncertain whether it was.
+    /// About to be sent; after a crash it may or may not have been sent.
     Intent,
-    /// Accepted.
+    /// Accepted by the target.
     Sent,
-    /// Not accepted; a resume tries again.
+    /// Not accepted; a resumed job tries again.
     Refused,
-    /// Uncertain, and left so on request.
+    /// Uncertain, and skipped on request.
     Skipped,
-    /// Its blob no longer exists, or can no longer be read.
+    /// The blob no longer exists, or is unreadable.
     #[serde(rename = "gone")]
     Missing,
-    /// It cannot be sent to this target at all.
+    /// The target can never accept it.
     Unfit,
     /// Another job has sent it, or a person has dismissed it, since this job began.
     Closed,
 }
 
-/// The state of a dead letter in a chunk.
+/// The entry of a dead letter in a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// The id of the dead letter.
     pub letter: Uuid,
-    /// The id of its new delivery.
+    /// The id of the new delivery.
     pub delivery: Uuid,
-    /// How far it is.
+    /// The progress of the replay.
     pub state: ReplayState,
-    /// When the state was entered, RFC 3339.
+    /// The time of the last change of state, RFC 3339.
     pub at: String,
-    /// Why it was not sent, or why that is uncertain.
+    /// The reason why the dead letter was not sent, or why the state is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The end of its delivery, if that is known. No chunk has it.
+    /// The end of the delivery, if known. Chunk files never contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<KnownEnd>,
 }
@@ -127,7 +129,7 @@ pub struct LedgerEntry {
 pub struct KnownEnd {
     /// The kind of end.
     pub state: ReplayOutcome,
-    /// When, RFC 3339.
+    /// The time, RFC 3339.
     pub at: String,
 }
 
@@ -137,10 +139,10 @@ impl From<&StoredReplayEnd> for KnownEnd {
     }
 }
 
-/// The id of the delivery that a job makes of a dead letter.
+/// Returns the id of the delivery that a job creates for a dead letter.
 #[must_use]
 pub fn delivery_id(job: &str, letter: Uuid) -> Uuid {
-    // No job name contains a line end, so no two pairs give one text.
+    // A job name never contains a line break, so no two pairs give the same text.
     Uuid::new_v5(&REPLAY_NAMESPACE, format!("{job}\n{letter}").as_bytes())
 }
 

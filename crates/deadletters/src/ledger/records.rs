@@ -1,6 +1,6 @@
-//! The replay of a dead letter, and what is known of its end. Pure.
+//! The replay of a dead letter, and the known end of its delivery. Pure.
 //!
-//! Separate from the counts, because a state needs the one replay that counts for its dead letter.
+//! Separate from the counts, because the state of a dead letter depends on one replay only.
 
 use std::collections::HashMap;
 
@@ -13,51 +13,51 @@ use uuid::Uuid;
 use super::{JobHeader, KnownEnd, LedgerEntry, ReplayState, SUBSCRIPTION};
 use crate::recorded::recorded_ms;
 
-/// The ends of the deliveries of a job, by the dead letter that was replayed.
+/// The ends of the deliveries of a job, keyed by the dead letter.
 pub type Ends = HashMap<Uuid, StoredReplayEnd>;
 
-/// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
-/// that every delivery has, its dead letter within the 14 days of its own delivery to a sink, refused by
-/// storage for three days, and the report of its end for one.
+/// The longest time until the end of a delivery is reported. The delivery may take 14 days, the
+/// delivery of its dead letter to a sink another 14 days, retries against storage three days, and
+/// the report one day.
 pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;
 
-/// What is known of the end of a delivery that was sent.
+/// The known progress of a delivery that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayEndState {
-    /// Its job records no ends.
+    /// The job does not record ends.
     NotRecorded,
-    /// It may still end.
+    /// The delivery may still end.
     UnderWay,
-    /// No end was reported, and none is to be expected: whether it was delivered is unknown.
+    /// No end was reported in time; the delivery may have succeeded or failed.
     Unknown,
-    /// It has ended.
+    /// The delivery has ended.
     Ended(KnownEnd),
 }
 
-/// A dead letter that was replayed.
+/// The replay of a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayRecord {
-    /// The job that replayed it.
+    /// The name of the job.
     pub job: String,
-    /// Its entry in the ledger of that job.
+    /// The entry in the ledger of that job.
     pub entry: LedgerEntry,
-    /// The source that tells the end of its delivery.
+    /// The source of the delivery's end.
     pub ending: Ending,
 }
 
-/// The source that tells the ends of the deliveries of a job.
+/// The source of the ends of a job's deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// They are recorded beside the ledger.
+    /// The functions record them beside the ledger.
     Recorded,
-    /// Each ends when its topic or URL accepts it.
+    /// A delivery ends when its topic or URL accepts it.
     Accepted,
-    /// Nothing.
+    /// The job has no source of ends.
     Untold,
 }
 
 impl Ending {
-    /// Reads it from the header of a job.
+    /// Derives the source from the header of a job.
     #[must_use]
     pub(crate) fn of(header: &JobHeader) -> Self {
         match header.to == SUBSCRIPTION {
@@ -69,13 +69,14 @@ impl Ending {
 }
 
 impl ReplayRecord {
-    /// Whether it is unknown if the dead letter was sent, because the job was interrupted.
+    /// Returns true if the job was interrupted while sending, so the dead letter may or may not
+    /// have been sent.
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         self.entry.state == ReplayState::Intent
     }
 
-    /// Tells as much of the end of its delivery as is known.
+    /// The known progress of the delivery.
     #[must_use]
     pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
         match (&self.entry.end, self.ending) {
@@ -93,20 +94,21 @@ impl ReplayRecord {
 }
 
 impl LedgerEntry {
-    /// True if it was sent, and its end can no longer be expected.
+    /// Returns true if the dead letter was sent, and an end can no longer be expected.
     #[must_use]
     pub fn is_end_unknown(&self, now_ms: u64) -> bool {
         self.state == ReplayState::Sent && self.is_overdue(now_ms)
     }
 
-    /// Whether its delivery, if it was sent, would have ended by now.
+    /// Returns true if the delivery, if it was sent, would have ended by now.
     pub(crate) fn is_overdue(&self, now_ms: u64) -> bool {
         let sent_ms = moment::parse(&self.at);
         sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
     }
 }
 
-/// Keeps the entry that counts for a dead letter: one that was delivered, else the newest that was or may have been sent.
+/// Keeps the entry that decides the state of a dead letter: a delivered one, otherwise the newest
+/// that was or may have been sent.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
     let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
     if !was_sent && record.entry.end.is_none() {

@@ -1,6 +1,6 @@
-//! The texts of a ledger: lines of JSON. Pure.
+//! Reads and writes the texts of a ledger: JSON lines. Pure.
 //!
-//! Separate because their version is that of what is stored, and not of the program.
+//! Separate because the texts are stored, so their version is independent of the program's.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ struct Versioned {
     v: u32,
 }
 
-/// The text of a plan.
 pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> {
     let mut text = json_line(header);
     plan.iter().for_each(|planned| text.push_str(&json_line(planned)));
@@ -25,29 +24,28 @@ pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> 
 /// Reads a plan.
 ///
 /// # Errors
-/// When it is not a plan of this version, or not all of it is there.
+/// When it has another version, or is incomplete.
 pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>), String> {
     read_with_header(bytes)
 }
 
-/// The text of a job that is done.
 pub(crate) fn write_done(header: &JobHeader, entries: &[LedgerEntry]) -> Vec<u8> {
     [json_line(header).into_bytes(), write_entries(entries)].concat()
 }
 
-/// Reads a job that is done.
+/// Reads the file of a finished job.
 ///
 /// # Errors
-/// When it is not of this version, or not all of it is there.
+/// When it has another version, or is incomplete.
 pub(crate) fn read_done(bytes: &[u8]) -> Result<(JobHeader, Vec<LedgerEntry>), String> {
     read_with_header(bytes)
 }
 
-/// Reads a header, and a line for each of its dead letters.
+/// Reads a header, and one line for each of its dead letters.
 fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec<T>), String> {
     let mut lines = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.lines();
     let header = lines.next().unwrap_or_default();
-    // The version first: a newer header may have other members.
+    // Check the version first: a newer header may have other members.
     let Versioned { v } = serde_json::from_str(header).map_err(|error| error.to_string())?;
     if v != VERSION {
         return Err(format!("it has version {v}, and this program reads version {VERSION} only"));
@@ -63,7 +61,6 @@ fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec
     Ok((header, letters))
 }
 
-/// The text of a chunk.
 pub(crate) fn write_entries<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Vec<u8> {
     entries.into_iter().map(json_line).collect::<String>().into_bytes()
 }

@@ -1,8 +1,8 @@
-//! What became of the deliveries of a job: lines in the objects in `ends/` of its ledger.
+//! Reads and counts the ends of a job's deliveries: lines in the objects in `ends/` of its ledger.
 //!
-//! The functions write them; here they are found and counted. Separate from the ledger, which says what was
-//! sent: an end that is missing means that the delivery is still under way or, after [`UNKNOWN_AFTER_MS`], that
-//! nobody knows how it ended. The function was killed between the two, or the queue refused the report.
+//! The functions write them. Separate from the ledger, which records sending. A missing end means
+//! that the delivery is still under way. After [`UNKNOWN_AFTER_MS`] its end is unknown: the
+//! function was killed before the report, or the queue refused it.
 
 use std::collections::HashSet;
 
@@ -19,18 +19,18 @@ use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
-/// The time between two looks for new ends.
+/// The interval between two checks for new ends.
 pub const LOOK_EVERY_MS: u64 = SECOND_MS;
 
-/// An object with ends, in a listing.
+/// A listed object with ends.
 pub(super) struct ListedEnds {
     pub(super) key: String,
-    /// When it was written.
+    /// The time of writing.
     pub(super) modified_ms: u64,
 }
 
 impl DeadLetters {
-    /// The ends of the deliveries of a job so far.
+    /// Returns the ends of the deliveries of a job so far.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -38,7 +38,7 @@ impl DeadLetters {
         self.read_ends(&self.end_keys(job).await?).await
     }
 
-    /// Adds the ends in the objects of a job that are not among these keys yet.
+    /// Reads the objects with ends whose keys are not in `seen`, and adds their keys.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -56,8 +56,8 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Reads the ends of a job with these counts. There are none where they are not recorded, or where they cannot be
-    /// told from those of what was skipped.
+    /// Returns the ends of a job with these counts. Empty if the job does not record ends, or if
+    /// skipped dead letters make the ends ambiguous (see [`JobHeader::has_results`]).
     ///
     /// # Errors
     /// When they cannot be read.
@@ -72,7 +72,7 @@ impl DeadLetters {
         }
     }
 
-    /// The keys of the objects with the ends of a job.
+    /// Returns the keys of the objects with the ends of a job.
     ///
     /// # Errors
     /// When they cannot be listed.
@@ -80,7 +80,7 @@ impl DeadLetters {
         Ok(self.listed_ends(job).await?.into_iter().map(|listed| listed.key).collect())
     }
 
-    /// The objects with the ends of a job; none is read.
+    /// Lists the objects with the ends of a job, without reading them.
     pub(super) async fn listed_ends(&self, job: &str) -> anyhow::Result<Vec<ListedEnds>> {
         let prefix = ends_folder(&self.container.prefix, job);
         let page = self.container.pages(ListRequest { prefix, ..ListRequest::default() }).await?;
@@ -88,13 +88,13 @@ impl DeadLetters {
         Ok(listed.map(|it| ListedEnds { key: it.key, modified_ms: it.modified_ms }).collect())
     }
 
-    /// The ends in these objects, each delivery once.
+    /// The ends in these objects, one for each dead letter.
     pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<Ends> {
         let mut ends = Ends::new();
         let reads = keys.iter().map(|key| self.container.get_at_most(BLOB_MAX_BYTES, key));
         let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
         while let Some(bytes) = objects.try_next().await? {
-            // One that is too large was written by somebody else.
+            // An object that is too large was not written by lastmile; ignore it.
             let bytes = bytes.ok().flatten();
             for end in bytes.as_deref().map(read_ends).unwrap_or_default() {
                 keep_best(&mut ends, end);
@@ -104,7 +104,8 @@ impl DeadLetters {
     }
 }
 
-/// A delivery that was duplicated may have ended twice: it was delivered if one of them was.
+/// Keeps the better of two ends: a duplicated delivery may end twice, and counts as delivered if
+/// either was.
 fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
     match ends.get(&end.letter) {
         Some(known) if known.state <= end.state => {}
@@ -113,7 +114,7 @@ fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
 }
 
 impl ReplayRecord {
-    /// Tells as much of the end of its delivery as is known now.
+    /// Returns the known progress of the delivery at present.
     #[must_use]
     pub fn end_state_now(&self) -> ReplayEndState {
         self.end_state(Machine.now_ms())

@@ -1,26 +1,24 @@
-//! When a replay stops because its deliveries fail. Pure.
+//! Decides whether a replay stops because its deliveries fail. Pure.
 //!
-//! Separate from the run, which sends, and from [`super::new_ends`], which finds out how deliveries ended.
+//! Separate from the run, which sends, and from [`super::new_ends`], which reads the ends of
+//! deliveries.
 
 use delivery::delivery::replay::ReplayOutcome;
 
 use super::sender::SendResult;
 
-/// The dead letters that a run sends before the others, to see whether they are delivered now.
+/// The number of dead letters that a run sends first, as a probe.
 pub const PROBED: usize = 5;
-/// The failures in a row after which a run stops.
+/// The number of consecutive failures that stops a run.
 pub(super) const IN_A_ROW: usize = 10;
 
-/// The decision to send more or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It does.
     Continue,
-    /// Its deliveries fail.
     Stop,
 }
 
-/// Judges the ends of a run so far, oldest first.
+/// Checks the ends of a run so far, oldest first.
 pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
     match ends.iter().rev().take_while(|end| is_failure(**end)).count() {
         IN_A_ROW.. => Verdict::Stop,
@@ -28,20 +26,21 @@ pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
     }
 }
 
-/// The decision after the first deliveries.
+/// The decision after the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeVerdict {
-    /// It is too early to tell.
+    /// Too few deliveries have ended.
     Wait,
-    /// One was delivered.
+    /// At least one was delivered.
     Continue,
-    /// None has ended in time, and none has failed.
+    /// None has ended in time.
     ContinueUnproved,
-    /// One has failed, and none was delivered.
+    /// At least one has failed, and none was delivered.
     Stop,
 }
 
-/// Judges the first deliveries: so many were sent, and some of them have ended.
+/// Checks the ends of the probe. `sent` is the number of dead letters sent; `ends` has those that
+/// ended.
 pub(super) fn judge_probe(sent: usize, ends: &[ReplayOutcome], is_time_over: bool) -> ProbeVerdict {
     let failed = ends.iter().filter(|end| is_failure(**end)).count();
     if sent == 0 || failed < ends.len() {
@@ -64,18 +63,18 @@ pub(super) fn is_failure(end: ReplayOutcome) -> bool {
     }
 }
 
-/// The results of sending, of all chunks of a run: what a queue or a URL answers.
+/// The results of sending across all chunks of a run: the responses of a queue or a URL.
 #[derive(Debug, Default)]
 pub(super) struct SendFailures {
     in_a_row: usize,
     is_any_accepted: bool,
-    /// The problem of the last one.
+    /// The problem of the last failure.
     problem: Option<String>,
 }
 
 impl SendFailures {
-    /// Adds the results of a chunk. Returns a reason if the run has to stop: its last results are failures,
-    /// or all so far.
+    /// Adds the results of a chunk. Returns a reason if the run must stop: too many consecutive
+    /// failures, or failures only so far.
     pub(super) fn add(&mut self, results: &[SendResult]) -> Option<String> {
         for result in results {
             match result {
@@ -85,7 +84,7 @@ impl SendFailures {
                 SendResult::Refused(why) | SendResult::Uncertain(why) => {
                     (self.in_a_row, self.problem) = (self.in_a_row + 1, Some(why.clone()));
                 }
-                // It says nothing about the target.
+                // This result depends on the dead letter, not on the target.
                 SendResult::Unfit(_) => {}
             }
         }
@@ -96,7 +95,7 @@ impl SendFailures {
         Some(format!("stopped: the last {IN_A_ROW} deliveries failed: {problem}"))
     }
 
-    /// Returns a reason if nothing was accepted so far, and something could have been.
+    /// Returns a reason if there were failures and nothing was accepted.
     pub(super) fn nothing_accepted(&self) -> Option<String> {
         let problem = self.problem.as_ref().filter(|_| !self.is_any_accepted)?;
         Some(format!("stopped: nothing was accepted: {problem}"))

@@ -1,10 +1,11 @@
-//! The ledgers of all jobs in storage: a folder each, with its plan, its chunks, and at the end
-//! `done.ndjson`.
+//! Stores and finds the ledgers of all jobs. Each job has a folder with its plan, its chunks, and
+//! finally `done.ndjson`.
 //!
-//! [`ledger`] defines their content; here is where they are stored and how they are found.
+//! Separate from [`ledger`], which defines the content.
 //!
-//! A ledger of a newer version, or one that somebody has changed, hides no other: it is named beside what the
-//! others say. What its job has sent is unknown then, and whoever sends dead letters again has to look.
+//! An unreadable ledger (of a newer version, or modified by a person) does not hide others; results
+//! list it separately. Its job may have sent dead letters that still count as open, so callers must
+//! warn before sending them again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,17 +27,16 @@ use crate::recorded::recorded_ms;
 
 pub use crate::replayed::{Replayed, UnreadableLedger};
 
-/// Ledgers that are read at a time.
 const JOBS_AT_ONCE: usize = 8;
 
 /// The content of `done.ndjson`.
 type DoneLedger = (JobHeader, Vec<LedgerEntry>);
 
-/// A job as its ledger has it.
+/// The content of a job's ledger.
 struct JobLedger {
     header: JobHeader,
     entries: Vec<LedgerEntry>,
-    /// The dead letters of its plan, unless it is done.
+    /// The dead letters of the plan; empty if the job is done.
     planned: Vec<Uuid>,
 }
 
@@ -58,7 +58,7 @@ impl JobLedger {
     }
 }
 
-/// Refuses the content of a file that is of another job.
+/// Refuses a file that belongs to another job.
 fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>), String> {
     match read.0.job == job {
         true => Ok(read),
@@ -66,18 +66,18 @@ fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>)
     }
 }
 
-/// The replay jobs, as far as their ledgers can be read.
+/// All replay jobs.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
-    /// Oldest first.
+    /// The readable jobs, oldest first.
     pub summaries: Vec<JobSummary>,
-    /// Those of other jobs.
+    /// The ledgers of the other jobs.
     pub unreadable: Vec<UnreadableLedger>,
 }
 
 impl DeadLetters {
-    /// Which of these dead letters were replayed, or which of all. Of a job that is not done only the chunks
-    /// with one of them are read.
+    /// Returns the replays of these dead letters, or of all. For unfinished jobs, reads only the
+    /// chunks that contain one of them.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -93,7 +93,8 @@ impl DeadLetters {
         Ok(Replayed { records, planned, unreadable })
     }
 
-    /// Every replay of these dead letters, the oldest job first; beside them the ledgers that may know of more.
+    /// Returns every replay of these dead letters, the oldest job first, and the unreadable
+    /// ledgers, which may contain more.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -113,7 +114,7 @@ impl DeadLetters {
         Ok((records, unreadable))
     }
 
-    /// Every replay job.
+    /// Returns every replay job.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -124,8 +125,8 @@ impl DeadLetters {
         Ok(Jobs { summaries, unreadable })
     }
 
-    /// Calls `visit` with the ledger of each job, which has only the entries of these dead letters, or all. Returns the
-    /// ledgers that cannot be read. See [`Self::ledger_of`].
+    /// Calls `visit` with the ledger of each job, which contains only the entries of these dead
+    /// letters, or all entries. Returns the unreadable ledgers. See [`Self::ledger_of`].
     async fn each_ledger(
         &self,
         ids: Option<&[Uuid]>,
@@ -154,8 +155,8 @@ impl DeadLetters {
         Ok(unreadable)
     }
 
-    /// The ledger of a job with the ends so far; of a job that is not done with the chunks that have a dead letter
-    /// that is wanted. `None` if nothing was planned.
+    /// The ledger of a job with the ends so far. For an unfinished job it contains only the chunks
+    /// with a wanted dead letter. `None` if the job has no plan.
     async fn ledger_of(
         &self,
         job: &str,
@@ -176,7 +177,8 @@ impl DeadLetters {
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
     }
 
-    /// What a job that is over has written. If it is in the cache and unchanged, its content is not sent again.
+    /// The file of a finished job. If the cached copy is unchanged, S3 does not return the content
+    /// again.
     ///
     /// # Errors
     /// [`UnreadableLedger`]; or when the container cannot be read.
@@ -203,8 +205,8 @@ impl DeadLetters {
         }
     }
 
-    /// The ledger with the ends that were recorded. Once all are known, they are written into the file of a job
-    /// that is done: the next look at it costs one request.
+    /// Adds the recorded ends to a ledger. Once all ends are known, writes them into the file of a
+    /// finished job, so that the next command needs one request only.
     async fn with_ends(&self, ledger: JobLedger, is_done: bool) -> anyhow::Result<JobLedger> {
         let JobLedger { header, mut entries, planned } = ledger;
         let now_ms = Machine.now_ms();
@@ -225,7 +227,8 @@ impl DeadLetters {
             }
             if is_done && !entries.iter().any(is_under_way) {
                 let key = self.ledger_key(&header.job, "done");
-                // Whoever may only read the container lists the ends again.
+                // A caller with read-only permissions cannot write this, and lists the ends again
+                // next time.
                 _ = self.container.put(&key, write_done(&header, &entries)).await;
             }
         }
@@ -240,11 +243,12 @@ impl DeadLetters {
         let page = self.container.pages(request).await?;
         let name = |folder: &String| Some(folder.strip_prefix(&prefix)?.strip_suffix('/')?.into());
         let names = page.folders.iter().filter_map(name);
-        // No job of ours has another name, and a name becomes part of keys and links.
+        // Job names become parts of keys and links, so skip names that lastmile cannot have
+        // created.
         Ok(names.filter(|name: &String| is_job_name(name)).collect())
     }
 
-    /// The plan of a job, if there is one.
+    /// The plan of a job; `None` if it does not exist.
     ///
     /// # Errors
     /// [`UnreadableLedger`]; or when the container cannot be read.
@@ -255,7 +259,7 @@ impl DeadLetters {
         self.ledger_file(job, "plan", |bytes| of_job(job, read_plan(bytes)?)).await
     }
 
-    /// The chunks of a ledger: those of these numbers, or all.
+    /// The chunks with these numbers, or all.
     pub(super) async fn read_chunks(
         &self,
         job: &str,
@@ -265,11 +269,11 @@ impl DeadLetters {
             Some(numbers) => numbers.into_iter().collect(),
             None => {
                 let prefix = format!("{}{job}/", self.ledgers());
-                // By folder: the ends of its deliveries are in one below, and may be many.
+                // List by folder: the subfolder `ends/` may contain many objects.
                 let prefix_only = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
                 let request = ListRequest { by_folder: true, ..prefix_only };
                 let page = self.container.pages(request).await?;
-                // The names of plan and `done.ndjson` are no numbers.
+                // The names of the plan and of `done.ndjson` are not numbers.
                 let number =
                     |key: &str| key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok();
                 page.entries.iter().filter_map(|blob| number(&blob.key)).collect()
@@ -279,13 +283,13 @@ impl DeadLetters {
             let entries = self.ledger_file(job, &number.to_string(), read_entries).await?;
             anyhow::Ok(entries.map(|entries| (number, entries)))
         });
-        // In any order: the map sorts them by number.
+        // Any order is fine: the map sorts them by number.
         let chunks: Vec<_> =
             stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
         Ok(chunks.into_iter().flatten().collect())
     }
 
-    /// What is in a file of a ledger; `None` when there is no such file.
+    /// The content of a ledger file; `None` if the file does not exist.
     async fn ledger_file<T>(
         &self,
         job: &str,
@@ -304,12 +308,11 @@ impl DeadLetters {
         UnreadableLedger { job: job.to_owned(), folder, file, problem }
     }
 
-    /// The key of a file in the ledger of a job: `plan`, `done`, or the number of a chunk.
+    /// The key of a ledger file: `plan`, `done`, or the number of a chunk.
     pub(super) fn ledger_key(&self, job: &str, file: &str) -> String {
         format!("{}{job}/{file}.ndjson", self.ledgers())
     }
 
-    /// The folder of all ledgers.
     fn ledgers(&self) -> String {
         format!("{}{LEDGER_FOLDER}/", self.container.root())
     }

@@ -1,14 +1,15 @@
-//! Replays dead letters: the original event, only to its own subscription, as a new delivery with
-//! a new id and no attempts.
+//! Replays dead letters: the original event, only to its own subscription, as a new delivery with a
+//! new id and no attempts.
 //!
-//! First the plan, complete and counted; then chunks of ten, each written to the ledger before it
-//! is sent and again after. Killed at any time, a job is resumed from its [`ledger`], which names
-//! what is uncertain then. What became of the deliveries is in its [`ends`]. Separate from
-//! [`sender`], which knows targets and no ledgers, from [`ReplayPlan`], which is pure, and from `run`, which
-//! sends.
+//! A job first writes its complete plan. Then it sends chunks of ten, and writes each chunk to the
+//! ledger before and after sending. A job that was killed at any time can be resumed from its
+//! [`ledger`], which lists uncertain deliveries. The ends of the deliveries are in [`ends`].
+//! Separate from [`sender`], which handles targets but no ledgers, from [`ReplayPlan`], which is
+//! pure, and from `run`, which sends.
 //!
-//! Promises: every dead letter of the plan is sent at least once, or has an entry that says why
-//! not. Repeats are within the chunks that a resume names. Does not promise order.
+//! Promises: every dead letter of the plan is sent at least once, or has an entry with the reason
+//! why it was not. Duplicates occur only in chunks that a resumed job lists as uncertain. The order
+//! is not guaranteed.
 
 pub mod ends;
 mod failures;
@@ -46,67 +47,68 @@ use crate::rate::Rate;
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
 pub use self::plan::{ReplayPlan, is_subscription};
 
-/// How a job is run.
+/// The rate of one run, and its treatment of uncertain and deferred deliveries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunOptions {
-    /// The most that may be sent in a time; without it, that of the job's ledger.
+    /// The maximum rate; without it, the rate in the job's ledger applies.
     pub rate: Option<Rate>,
     /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
-    /// True if a delivery that is set aside again is no failure: functions know of a pause for a while after its end.
+    /// True if a delivery that is set aside again is not a failure. The functions cache a pause for
+    /// some time after its end.
     pub expects_set_aside: bool,
 }
 
-/// A step of a job that runs.
+/// Progress of a running job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEvent {
-    /// It sends the first dead letters, and waits for their ends.
+    /// The probe is sent; the job waits for its ends.
     Probing,
-    /// None of them has ended within this time: it sends the others.
+    /// No delivery of the probe has ended in time, and the job sends the others.
     NoneEnded {
-        /// The time.
+        /// The time waited.
         waited_ms: u64,
     },
     /// A chunk was sent.
     Chunk(ReplayCounts),
 }
 
-/// A new job, without its dead letters.
+/// The settings of a new job.
 #[derive(Debug)]
 pub struct NewJob {
-    /// Its name.
+    /// The name of the job.
     pub job: String,
     /// The target of its dead letters.
     pub target: ReplayTarget,
-    /// The queue, if they are sent through one.
+    /// The URL of the queue; `None` for a URL target.
     pub queue: Option<String>,
-    /// True if the ends of its deliveries will be recorded in this container.
+    /// True if the functions record the ends of its deliveries in this container.
     pub results: bool,
-    /// The most that may be sent in a time; without it, the default.
+    /// The maximum rate; without it, the default.
     pub rate: Option<Rate>,
-    /// The person who starts it, if known.
+    /// The person who starts the job, if known.
     pub by: Option<String>,
     /// A note of that person.
     pub note: Option<String>,
 }
 
-/// The default name of a job: the time it starts, as part of a key.
+/// Returns the default name of a job: its start time in a form that keys allow.
 #[must_use]
 pub fn job_name(now_ms: u64) -> String {
-    // Two jobs may start within one second.
+    // Milliseconds, because two jobs may start within one second.
     let to_the_ms: String = moment::rfc3339(now_ms).chars().take(23).collect();
     to_the_ms.replace([':', '.'], "-")
 }
 
-/// A job with its ledger.
+/// A job and its ledger.
 pub struct ReplayJob {
     letters: DeadLetters,
-    /// What the job is.
+    /// The header of the job.
     pub header: JobHeader,
     plan: Vec<PlannedReplay>,
     chunks: BTreeMap<u32, Vec<LedgerEntry>>,
     is_resumed: bool,
-    /// The dead letters that others have sent or dismissed since it began.
+    /// Dead letters that another job has sent or a person has dismissed since this job began.
     closed: HashSet<Uuid>,
 }
 
@@ -114,7 +116,7 @@ impl ReplayJob {
     /// Writes the plan of a new job.
     ///
     /// # Errors
-    /// When there is a job of this name, or the ledger cannot be written.
+    /// When a job with this name exists, or the ledger cannot be written.
     pub async fn start(
         letters: &DeadLetters,
         new: NewJob,
@@ -145,10 +147,10 @@ impl ReplayJob {
         Ok(Self { letters, header, plan, chunks, is_resumed: false, closed })
     }
 
-    /// Reads a job back from its ledger.
+    /// Reads a job from its ledger.
     ///
     /// # Errors
-    /// When there is none of this name, or its ledger cannot be read.
+    /// When no job has this name, or its ledger cannot be read.
     pub async fn resume(letters: &DeadLetters, job: &str) -> anyhow::Result<Self> {
         let Some((header, plan)) = letters.plan_of(job).await? else {
             let jobs = letters.job_names().await?;
@@ -163,26 +165,27 @@ impl ReplayJob {
         Ok(Self { letters, header, plan, chunks, is_resumed: true, closed })
     }
 
-    /// The chunks that may have been sent, and how many dead letters of each.
+    /// Returns the chunks that may have been sent, with the number of uncertain dead letters in
+    /// each.
     #[must_use]
     pub fn uncertain(&self) -> Vec<(u32, u64)> {
         ledger::uncertain_chunks(&self.chunks)
     }
 
-    /// How far the job is.
+    /// Returns the dead letters of the job by state.
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {
         ReplayCounts::of(self.chunks.values().flatten())
     }
 
-    /// What became of what it has sent, by these ends.
+    /// Counts the ends of the deliveries that the job has sent.
     #[must_use]
     pub fn end_counts(&self, ends: &Ends) -> EndCounts {
         EndCounts::of(self.chunks.values().flatten(), ends, Machine.now_ms())
     }
 
-    /// The counts of the chunks that a run does not touch again. Together with what [`Self::run`]
-    /// reports for the others they are the counts of the job.
+    /// Returns the counts of the chunks that a run does not send. Added to the counts that
+    /// [`Self::run`] reports, they give the counts of the job.
     #[must_use]
     pub fn settled(&self) -> ReplayCounts {
         let open: HashSet<u32> = self.open_chunks().into_iter().collect();
@@ -190,7 +193,8 @@ impl ReplayJob {
         ReplayCounts::of(settled.flat_map(|(_, entries)| entries))
     }
 
-    /// Every dead letter of the plan, in the order of sending, with its entry if it has one.
+    /// Returns every dead letter of the plan in the order of sending, with its entry if there is
+    /// one.
     pub fn entries(&self) -> impl Iterator<Item = (Uuid, Option<&LedgerEntry>)> {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         chunks.flat_map(|(number, planned)| {
@@ -202,13 +206,13 @@ impl ReplayJob {
         })
     }
 
-    /// Sends what is not finished, until `interrupted` is ready: then no chunk begins, and those under way
-    /// are finished. Of more than five dead letters it sends five first, and the others unless those fail. It stops
-    /// after ten failures in a row.
+    /// Sends all unfinished dead letters. Once `interrupted` is ready, no chunk begins, and those
+    /// under way are finished. If there are more than five dead letters, five are sent first as a
+    /// probe. The run stops if the probe fails, or after ten consecutive failures.
     ///
     /// # Errors
-    /// When the ledger or a dead letter cannot be read or written, or deliveries fail. What was done is in the
-    /// ledger.
+    /// When the ledger or a dead letter cannot be read or written, or deliveries fail. The ledger
+    /// then has the progress.
     pub async fn run(
         &mut self,
         sender: &ReplaySender,
@@ -240,7 +244,7 @@ impl ReplayJob {
         self.finish().await
     }
 
-    /// The ends that come from now on, where they are recorded.
+    /// Watches the ends from now on; `None` if the job does not record them.
     async fn new_ends(&self, options: RunOptions) -> anyhow::Result<Option<NewEnds>> {
         if !self.header.results {
             return Ok(None);
@@ -248,7 +252,8 @@ impl ReplayJob {
         NewEnds::begin(&self.letters, &self.header.job, options.expects_set_aside).await.map(Some)
     }
 
-    /// Adds the ends to the entries that do not say whether they were sent.
+    /// Adds recorded ends to uncertain entries, because an end proves that the dead letter was
+    /// sent.
     async fn add_ends(&mut self) -> anyhow::Result<()> {
         if self.header.results && self.counts().uncertain > 0 {
             let ends = self.letters.ends(&self.header.job).await?;
@@ -260,26 +265,25 @@ impl ReplayJob {
         Ok(())
     }
 
-    /// The dead letters that others have sent or dismissed since the job began.
+    /// Dead letters that another job has sent or a person has dismissed since this job began.
     async fn closed_since(&self) -> anyhow::Result<HashSet<Uuid>> {
         let (JobHeader { job, at, .. }, states) = (&self.header, self.letters.states().await?);
         let letters = self.plan.iter().map(PlannedReplay::letter);
         Ok(letters.filter(|letter| states.is_closed_since(*letter, job, at)).collect())
     }
 
-    /// Keeps what a run has done, also if it has failed.
+    /// Keeps the chunks of a run, even if the run has failed.
     fn keep(&mut self, result: RunResult) -> anyhow::Result<()> {
         self.chunks.extend(result.chunks);
         result.failed.map_or(Ok(()), Err)
     }
 
-    /// The number of dead letters that are not finished.
     fn open_letters(&self) -> usize {
         let finished = usize::try_from(self.counts().finished()).unwrap_or(usize::MAX);
         self.plan.len().saturating_sub(finished)
     }
 
-    /// The chunks with a dead letter that is not finished.
+    /// The chunks with an unfinished dead letter.
     fn open_chunks(&self) -> Vec<u32> {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         let open = chunks.filter(|(number, planned)| {
@@ -289,8 +293,8 @@ impl ReplayJob {
         open.map(|(number, _)| number).collect()
     }
 
-    /// The first chunk with enough open dead letters for a probe. One that was refused again and again must not
-    /// be all of it.
+    /// The first chunk with enough open dead letters for a probe. A probe of a single dead letter
+    /// that is refused repeatedly would prove nothing about the others.
     fn chunk_to_probe(&self) -> Option<u32> {
         self.open_chunks().into_iter().find(|number| {
             let finished = self.chunks.get(number).map_or(0, |of| ReplayCounts::of(of).finished());

@@ -1,8 +1,8 @@
-//! The ends of deliveries that come while a job runs: whether its first deliveries were delivered, and whether
-//! the last have failed.
+//! Watches the ends of deliveries while a job runs: the result of the probe, and consecutive
+//! failures.
 //!
-//! Separate from [`super::ends`], which counts all of a job. A run that continues a job looks only at what ends
-//! meanwhile: the failures before may be the reason why it was stopped.
+//! Separate from [`super::ends`], which counts all ends of a job. A resumed run ignores earlier
+//! ends, because earlier failures may be the reason why the job was stopped.
 
 use std::collections::HashSet;
 
@@ -20,33 +20,33 @@ use crate::cause::Causes;
 use crate::dead_letters::DeadLetters;
 use crate::recorded::recorded_ms;
 
-/// The longest wait for the ends of the first deliveries.
+/// The longest wait for the ends of the probe.
 const PROBE_MAX_MS: u64 = MINUTE_MS;
-/// The objects that a look reads: the newest, and some more, since they are not written in the order of their times.
+/// The most objects that one check reads. More than the newest ten, because objects are not written
+/// in the order of the ends that they contain.
 const READS_MAX: usize = 3 * IN_A_ROW;
-/// A look at the ends takes at most this part of the time: a listing of many takes seconds.
+/// A check takes at most one tenth of the time, because listing many ends takes seconds.
 const LOOK_SHARE: u64 = 10;
 
 /// The ends of a job since a run of it began.
 pub(super) struct NewEnds {
     letters: DeadLetters,
     job: String,
-    /// The keys of the objects that were there before.
+    /// The keys of objects that existed before the run.
     before: HashSet<String>,
-    /// The dead letters whose deliveries had ended before.
+    /// The dead letters whose deliveries had ended before the run.
     ended_before: HashSet<Uuid>,
-    /// True if a delivery that is set aside again is no failure.
+    /// See [`super::RunOptions::expects_set_aside`].
     expects_set_aside: bool,
 }
 
-/// The result of the first deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProbeResult {
-    /// One was delivered, or nothing speaks against sending the rest.
+    /// One was delivered, or the failures are expected.
     Passed,
     /// None has ended.
     NoneEnded { waited_ms: u64 },
-    /// They failed; for people.
+    /// The deliveries failed; the text is for people.
     Failed(String),
 }
 
@@ -62,9 +62,9 @@ impl NewEnds {
         Ok(Self { letters, job, before, ended_before, expects_set_aside })
     }
 
-    /// Waits until the deliveries of these dead letters tell whether to send more.
+    /// Waits for the ends of these dead letters, and decides whether the run continues.
     pub(super) async fn probe(&self, mut sent: Vec<Uuid>) -> anyhow::Result<ProbeResult> {
-        // One that is sent again may have ended before.
+        // Ignore dead letters that are sent again: an earlier delivery has already ended.
         sent.retain(|letter| !self.ended_before.contains(letter));
         let until_ms = Machine.now_ms().saturating_add(PROBE_MAX_MS);
         loop {
@@ -99,7 +99,7 @@ impl NewEnds {
         Ok(ProbeResult::Failed(format!("stopped: {what}: {why}")))
     }
 
-    /// Returns once the last deliveries have failed, with the reason for people.
+    /// Returns a reason for people once the last deliveries have failed; otherwise never returns.
     pub(super) async fn failing(&self) -> anyhow::Result<String> {
         let (mut wait_ms, mut seen) = (LOOK_EVERY_MS, 0);
         loop {
@@ -117,7 +117,7 @@ impl NewEnds {
         }
     }
 
-    /// The keys of the objects that were written since, the newest first.
+    /// The keys of the objects written since the run began, newest first.
     async fn new_keys(&self) -> anyhow::Result<Vec<String>> {
         let mut listed = self.letters.listed_ends(&self.job).await?;
         listed.retain(|of| !self.before.contains(&of.key));
@@ -140,8 +140,8 @@ impl NewEnds {
         Ok(self.letters.read_ends(newest).await?.into_values().collect())
     }
 
-    /// The most frequent cause of these failures, for people. `None` if one of them was set aside, and that is
-    /// expected.
+    /// The most frequent cause of these failures, for people. `None` if one of them was set aside
+    /// and this is expected.
     async fn why(&self, ends: &[StoredReplayEnd]) -> Option<String> {
         let failed = ends.iter().filter(|end| is_failure(end.state));
         let letters = join_all(failed.map(|end| self.new_dead_letter(end))).await;
@@ -152,11 +152,11 @@ impl NewEnds {
         let mut causes = Causes::default();
         letters.iter().for_each(|letter| causes.add(letter));
         let title = causes.sorted(Machine.now_ms()).into_iter().next().map(|cause| cause.title);
-        // Dropped events, and those at a sink, cannot be read here.
+        // Dropped events, and dead letters at a sink, cannot be read here.
         title.or_else(|| ends.last().map(|end| end.state.to_string()))
     }
 
-    /// The dead letter that a delivery became again, if it can be read here.
+    /// The dead letter that the failed delivery became, if this container has it.
     async fn new_dead_letter(&self, end: &StoredReplayEnd) -> Option<StoredDeadLetter> {
         self.letters.of_key(end.key.as_deref()?).await.ok()
     }

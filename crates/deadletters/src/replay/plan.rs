@@ -1,4 +1,4 @@
-//! The plan of a replay: which dead letters are sent, and in which order. Pure.
+//! The plan of a replay: selects and orders dead letters. Pure.
 //!
 //! Separate from the job, which sends them and keeps the ledger.
 
@@ -14,44 +14,45 @@ use crate::facts::decided_ms;
 use crate::ledger::PlannedReplay;
 use crate::state::LetterStates;
 
-/// What would be sent, counted exactly.
+/// The dead letters that a replay would send, with exact counts.
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
     letters: Vec<PlanEntry>,
-    /// The ids of those that were added.
+    /// The ids of the planned dead letters.
     planned: HashSet<Uuid>,
-    /// How many dead letters have no subscription to be sent to, by what is in its place.
+    /// The dead letters without a subscription to send to, by the reserved word in its place.
     pub without_subscription: BTreeMap<String, u64>,
-    /// How many dead letters are answers that are no events, and cannot be sent as replies.
+    /// The dead letters that are malformed replies, which are not events and cannot be sent as
+    /// replies.
     pub malformed_replies: u64,
-    /// The number of dead letters that are left out because another one has the same id: copies of its blob.
+    /// The dead letters omitted because another blob has the same id.
     pub copies: u64,
-    /// The number of dead letters of each subscription that would be sent.
+    /// The planned dead letters by subscription.
     pub subscriptions: BTreeMap<String, u64>,
 }
 
-/// False for the words that stand in the place of a subscription, such as in `shop/ordrs/_unknown`.
+/// Returns false for names with a reserved word in place of a subscription, such as
+/// `shop/ordrs/_unknown`.
 #[must_use]
 pub fn is_subscription(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or_default();
     ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS].contains(&last)
 }
 
-/// A dead letter of a plan.
 #[derive(Debug)]
 struct PlanEntry {
     decided_ms: Option<u64>,
     id: Uuid,
     key: String,
     subscription: String,
-    /// The dead letter that it was a replay of.
+    /// The dead letter of which this one was a replay.
     replay_of: Option<Uuid>,
     is_set_aside: bool,
 }
 
 impl ReplayPlan {
-    /// Adds a dead letter. One that its subscription cannot take is counted, and only planned if it can be
-    /// sent elsewhere: it has none, or is an answer that is no event.
+    /// Adds a dead letter. If it has no subscription, or is a malformed reply, it is counted, and
+    /// only planned for other targets.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
         if matches!(target, ReplayTarget::Subscription) {
@@ -64,7 +65,7 @@ impl ReplayPlan {
                 return;
             }
         }
-        // The ledger tells dead letters apart by their ids.
+        // The ledger identifies dead letters by their ids.
         if !self.planned.insert(letter.id) {
             self.copies += 1;
             return;
@@ -80,27 +81,29 @@ impl ReplayPlan {
         });
     }
 
-    /// The subscriptions of dead letters that were set aside: of those that a person has stopped.
+    /// Returns the subscriptions of dead letters that were set aside because a person had stopped
+    /// the deliveries.
     #[must_use]
     pub fn set_aside(&self) -> BTreeSet<&str> {
         let set_aside = self.letters.iter().filter(|entry| entry.is_set_aside);
         set_aside.map(|entry| entry.subscription.as_str()).collect()
     }
 
-    /// Leaves out what was set aside of subscriptions that are still stopped. Returns how many.
+    /// Removes dead letters that were set aside by subscriptions that are still stopped. Returns
+    /// the number removed.
     pub fn leave_out_stopped(&mut self, is_stopped: impl Fn(&str) -> bool) -> u64 {
         self.retain(|entry| !(entry.is_set_aside && is_stopped(&entry.subscription)))
     }
 
-    /// True if each of them is a replay that became a dead letter again.
+    /// Returns true if every planned dead letter is itself a failed replay.
     #[must_use]
     pub fn are_all_back(&self) -> bool {
         self.letters.iter().all(|entry| entry.replay_of.is_some())
     }
 
-    /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
-    /// be sent twice. A blob that calls itself the replay of a dead letter that no job has sent hides nothing.
-    /// Returns how many.
+    /// Removes a dead letter if the plan has a replay of it, because both have the same event. A
+    /// blob that claims to be a replay only counts if a job has sent the older dead letter. Returns
+    /// the number removed.
     pub fn leave_out_older(&mut self, states: &LetterStates) -> u64 {
         let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
         let older = self.letters.iter().filter_map(|it| it.replay_of).filter(was_sent);
@@ -118,31 +121,31 @@ impl ReplayPlan {
         (before - self.letters.len()) as u64
     }
 
-    /// The key of one of its dead letters.
+    /// Returns the key of one planned dead letter.
     #[must_use]
     pub fn any_key(&self) -> Option<&str> {
         self.letters.first().map(|entry| entry.key.as_str())
     }
 
-    /// The number of dead letters that would be sent.
+    /// Returns the number of planned dead letters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// True if nothing would be sent.
+    /// Returns true if the plan is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
 
-    /// The ids of the dead letters that would be sent.
+    /// Returns the ids of the planned dead letters.
     #[must_use]
     pub fn ids(&self) -> Vec<Uuid> {
         self.letters.iter().map(|entry| entry.id).collect()
     }
 
-    /// Counts those that a job has sent before.
+    /// Counts the planned dead letters that another job has sent.
     #[must_use]
     pub fn sent_before(&self, states: &LetterStates) -> u64 {
         let is_sent = |entry: &&PlanEntry| {
@@ -151,7 +154,7 @@ impl ReplayPlan {
         self.letters.iter().filter(is_sent).count() as u64
     }
 
-    /// In the order of sending: the oldest decision first.
+    /// The dead letters in the order of sending: the oldest decision first.
     pub(super) fn ordered(mut self) -> Vec<PlannedReplay> {
         self.letters.sort_by_key(|entry| (entry.decided_ms, entry.id));
         self.letters.into_iter().map(|entry| PlannedReplay { key: entry.key }).collect()

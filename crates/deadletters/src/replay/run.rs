@@ -1,6 +1,6 @@
-//! One run of a job: its open chunks, each written to the ledger before it is sent and again after.
+//! One run of a job. Each open chunk is written to the ledger before sending and again after it.
 //!
-//! Separate from [`ReplayJob`], which is what the ledger has.
+//! Separate from [`ReplayJob`], which represents the ledger.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -28,7 +28,7 @@ use crate::ledger::{
 use crate::rate::Rate;
 use crate::recorded::recorded_ms;
 
-/// Chunks under way at a time: so many may be uncertain after a crash.
+/// The most chunks under way, and therefore the most uncertain chunks after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
 
 /// The reason to begin no more chunks.
@@ -36,12 +36,12 @@ const CHUNKS_AT_ONCE: usize = 4;
 pub(super) enum Halt {
     /// A person has interrupted the job.
     Interrupted,
-    /// Its deliveries fail, or that cannot be found out; for people.
+    /// The deliveries fail, or their ends cannot be read; the text is for people.
     Stopped(String),
 }
 
 impl Halt {
-    /// Stops for what the ends of deliveries show, or since they cannot be read.
+    /// Stops because deliveries fail, or because their ends cannot be read.
     pub(super) fn of_ends(failing: anyhow::Result<String>) -> Self {
         Self::Stopped(failing.unwrap_or_else(|error| chain_words(error.as_ref()).join(": ")))
     }
@@ -50,7 +50,7 @@ impl Halt {
 /// Ready once no more chunks may begin.
 pub(super) type HaltSignal<'a> = Shared<BoxFuture<'a, Halt>>;
 
-/// Sends the open chunks of a job until there is a halt.
+/// Sends the open chunks of a job until it is halted.
 pub(super) struct Run<'a, 'h> {
     job: &'a ReplayJob,
     /// The time when the run began.
@@ -66,7 +66,7 @@ pub(super) struct Run<'a, 'h> {
 pub(super) struct SentChunk {
     pub(super) number: u32,
     pub(super) entries: Vec<LedgerEntry>,
-    /// The dead letters that were accepted now.
+    /// The dead letters accepted in this run.
     pub(super) sent: Vec<Uuid>,
     /// The reason to stop the run, for people.
     pub(super) stop: Option<String>,
@@ -93,7 +93,7 @@ impl<'a, 'h> Run<'a, 'h> {
         Self { job, began_ms, sender, rate, skip_uncertain, halt, failures }
     }
 
-    /// Sends what is open, until there is a halt: then no chunk begins, and those under way are finished.
+    /// Sends the open chunks. After a halt no chunk begins, and those under way are finished.
     pub(super) async fn send_open(&self, on_event: &impl Fn(RunEvent)) -> RunResult {
         let mut result = RunResult::default();
         let stop = AtomicBool::new(false);
@@ -118,7 +118,7 @@ impl<'a, 'h> Run<'a, 'h> {
         result
     }
 
-    /// The failure that stopped the run, if there was one; or that nothing was accepted.
+    /// The failure that stopped the run, or the fact that nothing was accepted.
     fn why_stopped(&self) -> Option<String> {
         match self.halt.peek() {
             Some(Halt::Stopped(why)) => Some(why.clone()),
@@ -130,7 +130,7 @@ impl<'a, 'h> Run<'a, 'h> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the first dead letters, and waits for their ends where these are recorded.
+    /// Sends the probe, and waits for its ends if the job records them.
     pub(super) async fn probe(
         &self,
         ends: Option<&NewEnds>,
@@ -150,10 +150,10 @@ impl<'a, 'h> Run<'a, 'h> {
         RunResult { chunks: vec![(number, chunk.entries)], failed }
     }
 
-    /// Waits for the ends of the first deliveries.
+    /// Waits for the ends of the probe.
     ///
     /// # Errors
-    /// When they fail, or cannot be read.
+    /// When the probe fails, or its ends cannot be read.
     async fn ended_probe(
         &self,
         ends: &NewEnds,
@@ -174,7 +174,7 @@ impl<'a, 'h> Run<'a, 'h> {
         }
     }
 
-    /// The open chunks, and when each may start.
+    /// The open chunks, with the earliest start of each.
     fn schedule(&self) -> Vec<(u32, u64)> {
         let begun_ms = Machine.now_ms();
         let mut before = 0;
@@ -186,7 +186,8 @@ impl<'a, 'h> Run<'a, 'h> {
         self.job.open_chunks().into_iter().map(start).collect()
     }
 
-    /// Sends at most so many dead letters of a chunk: read, written to the ledger, sent, written again.
+    /// Sends at most this many dead letters of a chunk: reads them, writes the ledger, sends,
+    /// writes the ledger again.
     pub(super) async fn send_chunk(
         &self,
         number: u32,
@@ -203,7 +204,7 @@ impl<'a, 'h> Run<'a, 'h> {
         restore(&mut entries, before, &later);
         let items = self.read_items(number, &mut entries, &later).await?;
         let key = self.job.letters.ledger_key(name, &number.to_string());
-        // Before sending: after a crash the ledger has to name what may have been sent.
+        // Before sending: after a crash the ledger must contain everything that may have been sent.
         container.put(&key, write_entries(&entries)).await?;
         let results = self.send(&items).await;
         let not_sent: Vec<Uuid> =
@@ -221,7 +222,8 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(SentChunk { number, entries, sent, stop })
     }
 
-    /// The deliveries that this run has sent already, without an answer: a resume names them before it sends them again.
+    /// The deliveries that this run has sent without a response. They are not sent again before a
+    /// resume reports them.
     fn tried(&self, before: Option<&[LedgerEntry]>) -> Vec<Uuid> {
         let entries = before.unwrap_or_default().iter();
         let uncertain = entries.filter(|entry| entry.state == ReplayState::Intent);
@@ -231,8 +233,8 @@ impl<'a, 'h> Run<'a, 'h> {
             .collect()
     }
 
-    /// The dead letters of a chunk that are sent now, not those of the `later` deliveries; entries of missing ones
-    /// become [`ReplayState::Missing`].
+    /// Reads the dead letters of a chunk that are sent now, without the `later` deliveries. Entries
+    /// of missing ones become [`ReplayState::Missing`].
     async fn read_items(
         &self,
         number: u32,
@@ -259,7 +261,7 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(items)
     }
 
-    /// A dead letter; `None` if its blob is gone.
+    /// A dead letter; `None` if its blob is missing.
     async fn read_item(
         &self,
         delivery: Uuid,
@@ -267,21 +269,21 @@ impl<'a, 'h> Run<'a, 'h> {
     ) -> anyhow::Result<Option<ReplayItem>> {
         let (header, container) = (&self.job.header, &self.job.letters.container);
         let bytes = container.get(&planned.key).await?;
-        // A blob that cannot be read any more must not hold up the others of its job.
+        // An unreadable blob must not block the others of its job.
         let letter = bytes.and_then(|bytes| read(&planned.key, &container.prefix, &bytes).ok());
         let job = Some(&header.job).filter(|_| header.results);
         let replay = job.and_then(|job| Replay::new(job, planned.letter()));
         Ok(letter.map(|letter| ReplayItem { delivery, letter, replay }))
     }
 
-    /// Sends the items of a chunk, no faster than the rate; fewer results than items where there was a halt while
-    /// it waited.
+    /// Sends the items of a chunk at the permitted rate. Returns fewer results than items if a halt
+    /// occurs during a wait.
     async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
         let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
         for burst in items.chunks(self.rate.burst(CHUNK)) {
             let due_ms = begun_ms.saturating_add(self.rate.wait_ms(results.len() as u64));
             let wait = Machine.sleep(due_ms.saturating_sub(Machine.now_ms()));
-            // The first is sent at once, so that every chunk that begins gets on.
+            // Send the first burst without waiting, so that every chunk makes progress.
             if !results.is_empty()
                 && let Either::Right(_) = select(pin!(wait), self.halt.clone()).await
             {
@@ -293,12 +295,12 @@ impl<'a, 'h> Run<'a, 'h> {
     }
 }
 
-/// The deliveries of a chunk that are not finished, in the order of the plan.
+/// The unfinished deliveries of a chunk, in the order of the plan.
 fn open_deliveries(entries: &[LedgerEntry]) -> impl Iterator<Item = Uuid> {
     entries.iter().filter(|entry| entry.state == ReplayState::Intent).map(|entry| entry.delivery)
 }
 
-/// Makes the entries of deliveries that were not sent what they were `before`; a new one is removed.
+/// Restores the entries of deliveries that were not sent; new entries are removed.
 fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, not_sent: &[Uuid]) {
     let before = before.unwrap_or_default();
     let earlier =
@@ -317,20 +319,20 @@ impl LedgerEntry {
             SendResult::Sent => (ReplayState::Sent, None),
             SendResult::Refused(problem) => (ReplayState::Refused, Some(problem)),
             SendResult::Unfit(problem) => (ReplayState::Unfit, Some(problem)),
-            // What was sent without an answer is as unknown as after a crash.
+            // A dead letter that was sent without a response is as uncertain as after a crash.
             SendResult::Uncertain(problem) => (ReplayState::Intent, Some(problem)),
         };
     }
 }
 
-/// The results of chunks, of which several run at once. None begins after one has failed or stops the run; those
-/// under way are finished, so that their entries are written.
+/// Runs several chunks at once. After a failure or a stop no chunk begins. Those under way are
+/// finished, so that their entries are written.
 fn until_failed<'a, F: Future<Output = anyhow::Result<SentChunk>> + 'a>(
     chunks: impl Stream<Item = F> + 'a,
     stop: &'a AtomicBool,
 ) -> impl Stream<Item = anyhow::Result<SentChunk>> + 'a {
     let run = move |chunk: F| async move {
-        // Asked again: another may have failed since this one was taken from the stream.
+        // Check again: another chunk may have failed since this one was taken from the stream.
         if stop.load(Ordering::Relaxed) {
             return None;
         }

@@ -1,7 +1,8 @@
-//! The targets of a replay: the subscription of each dead letter through the retry queue, a topic
-//! through the events queue, or a URL directly.
+//! Sends dead letters to a target: the subscription of each dead letter through the retry queue, a
+//! topic through the events queue, or a URL directly.
 //!
-//! What happens is a [`SendResult`] per dead letter, never an `Err`: the ledger records it.
+//! Separate because it handles targets but no ledgers. Each dead letter gives a [`SendResult`],
+//! never an `Err`, because the ledger records it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,24 +35,24 @@ use uuid::Uuid;
 
 use crate::ledger::SUBSCRIPTION;
 
-/// In a ledger, what is in front of an address that is not there as a whole.
+/// In a ledger, the prefix of a URL that is stored without user info and query.
 const SHORTENED: &str = "shortened ";
-/// How long an endpoint has to respond.
+/// The time for an endpoint to respond.
 const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 
-/// Where dead letters are sent.
+/// The endpoint or queue consumers that receive replayed dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayTarget {
-    /// Each to its own subscription.
+    /// Each dead letter to its own subscription.
     Subscription,
-    /// To all subscriptions of a topic.
+    /// All subscriptions of a topic.
     Topic(TopicName),
-    /// To one URL.
+    /// One URL, by direct HTTP requests.
     Url(Url),
 }
 
 impl ReplayTarget {
-    /// For people: an address without user info and query.
+    /// Returns the target for people: a URL without user info and query.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -60,17 +61,17 @@ impl ReplayTarget {
         }
     }
 
-    /// The same of a target in a ledger, whether or not that is all of it.
+    /// Returns a target from a ledger for people, shortened or not.
     #[must_use]
     pub fn shown_of(in_ledger: &str) -> String {
         let shortened = || in_ledger.strip_prefix(SHORTENED).unwrap_or(in_ledger).to_owned();
         in_ledger.parse().map_or_else(|_| shortened(), |target: Self| target.shown())
     }
 
-    /// The target in a ledger; of an address that is given again, that one, if it may be the same.
+    /// Returns the target of a resumed job. A given URL replaces a shortened one if both match.
     ///
     /// # Errors
-    /// When none is given and the ledger has only a part of it, or another one is given.
+    /// When the ledger has a shortened URL and none is given, or the given URL does not match.
     pub fn resumed(in_ledger: &str, given: Option<Url>) -> Result<Self, String> {
         let Some(given) = given.map(Self::Url) else { return in_ledger.parse() };
         let of_job = match in_ledger.strip_prefix(SHORTENED) {
@@ -85,7 +86,7 @@ impl ReplayTarget {
     }
 }
 
-/// As in a ledger: an address without user info and query, which may be credentials.
+/// The form in a ledger: a URL without user info and query, which may be credentials.
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -100,7 +101,7 @@ impl fmt::Display for ReplayTarget {
 impl FromStr for ReplayTarget {
     type Err = String;
 
-    /// Reads the target in a ledger. Those of earlier versions have every address as a whole.
+    /// Reads a target from a ledger.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(shown) = text.strip_prefix(SHORTENED) {
             return Err(format!(
@@ -118,25 +119,25 @@ impl FromStr for ReplayTarget {
     }
 }
 
-/// A dead letter that is being sent.
+/// A dead letter to send, as a new delivery.
 pub(crate) struct ReplayItem {
-    /// The id of its new delivery.
+    /// The id of the new delivery.
     pub(crate) delivery: Uuid,
     pub(crate) letter: StoredDeadLetter,
-    /// What its delivery says it replays, so that its end is recorded.
+    /// The job and dead letter that the delivery carries, so that its end is recorded.
     pub(crate) replay: Option<Replay>,
 }
 
 /// The result of sending a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SendResult {
-    /// It was accepted.
+    /// The target accepted it.
     Sent,
-    /// It was not accepted, for this reason.
+    /// The target refused it, for this reason.
     Refused(String),
-    /// It cannot be sent to this target at all.
+    /// The target can never accept it, for this reason.
     Unfit(String),
-    /// Whether it was accepted is unknown.
+    /// The target may or may not have accepted it.
     Uncertain(String),
 }
 
@@ -149,23 +150,23 @@ enum Transport {
 }
 
 impl ReplaySender {
-    /// Sends through a queue: to a topic through the events queue, or without a topic to the
-    /// subscription of each dead letter through the retry queue.
+    /// Sends through a queue: with a topic through the events queue, without one through the retry
+    /// queue to the subscription of each dead letter.
     #[must_use]
     pub fn to_queue(client: Client, url: &Url, topic: Option<TopicName>) -> Self {
         Self(Transport::Queue { client, url: url.to_string(), topic })
     }
 
-    /// Sends to a URL; of private addresses only to those that are allowed.
+    /// Sends to a URL. Private addresses are refused unless they are allowed.
     ///
     /// # Errors
-    /// When the HTTP client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn to_url(url: Url, allowed: PrivateDestinations) -> anyhow::Result<Self> {
         let http = HttpSender::new(AddressPolicy::new(allowed, OwnAddresses::default()))?;
         Ok(Self(Transport::Http { http: Box::new(http), url }))
     }
 
-    /// True if a result is that of the destination, and not of a queue before it.
+    /// Returns true if results come from the destination itself, not from a queue.
     pub(crate) fn answers_at_once(&self) -> bool {
         match &self.0 {
             Transport::Http { .. } => true,
@@ -173,7 +174,7 @@ impl ReplaySender {
         }
     }
 
-    /// Sends items, at most a chunk of them; one result for each.
+    /// Sends at most one chunk of items; returns one result for each.
     pub(crate) async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
         match &self.0 {
             Transport::Http { http, url } => {
@@ -225,7 +226,7 @@ fn entry(
     let mut entry =
         SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body.as_ref());
     for (name, value) in message.attributes() {
-        // For a topic the event is published bare, as a publisher would: no delivery exists yet.
+        // A topic receives the bare event, as from a publisher: no delivery exists yet.
         if topic.is_some() && name != TOPIC_ATTRIBUTE {
             continue;
         }
@@ -234,7 +235,7 @@ fn entry(
     Ok(BatchEntry { index, bytes, entry: entry.build().map_err(|error| error.to_string())? })
 }
 
-/// A new delivery, to whom the dead letter is about.
+/// Builds the message of a new delivery to the subscription of the dead letter.
 fn message(
     id: Uuid,
     letter: &StoredDeadLetter,
@@ -242,7 +243,8 @@ fn message(
     topic: Option<&TopicName>,
 ) -> Message {
     let delivery = letter.again(id, replay.cloned(), Machine.now_ms());
-    // Sent to an events queue by mistake, it must not be published: this topic is in no file.
+    // This topic does not exist, so an events queue that receives the message by mistake publishes
+    // it to nobody.
     let nowhere = || TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() };
     Message {
         body: Arc::clone(delivery.event.text()),
@@ -255,7 +257,8 @@ fn message(
     }
 }
 
-/// Batches within the limits of SQS: ten entries, together no larger than one message may be.
+/// Splits entries into batches within the limits of SQS: ten entries, whose total size is at most
+/// that of one message.
 fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
     let mut batches: Vec<(usize, Vec<BatchEntry>)> = Vec::new();
     for entry in entries {
@@ -272,8 +275,8 @@ fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
     batches.into_iter().map(|(_, batch)| batch).collect()
 }
 
-/// Sends one batch. If it is refused as a whole, the cause may be one message of it: then each is
-/// sent alone.
+/// Sends one batch. If the queue refuses the whole batch, each message is sent alone, because one
+/// of them may be the cause.
 async fn send_batch(
     client: &Client,
     url: &str,
@@ -309,9 +312,9 @@ async fn send_once(
     Ok(accepted.chain(failed).filter_map(|(id, result)| Some((id.parse().ok()?, result))).collect())
 }
 
-/// Whether the queue responded, and refused.
+/// Returns true if the queue responded with a refusal.
 fn is_refusal(error: &SdkError<SendMessageBatchError>) -> bool {
-    // A 5xx does not say whether the messages are in the queue.
+    // After a 5xx response, the messages may still be in the queue.
     error.raw_response().is_some_and(|response| response.status().is_client_error())
 }
 
@@ -334,11 +337,11 @@ async fn post(
     let content_type = content_type(letter.published().shape());
     let mut headers = vec![
         ("content-type".to_owned(), content_type.to_owned()),
-        // The id of Standard Webhooks by which a receiver recognizes a repeat.
+        // The id of Standard Webhooks, by which a receiver recognizes a duplicate.
         ("webhook-id".to_owned(), delivery.to_string()),
     ];
-    // Anybody may have written the blob: a text that is not a valid header must not keep the event
-    // from being sent.
+    // Blobs may come from other writers, so the text may not be a valid header. It must not prevent
+    // the event from being sent.
     let sendable =
         letter.traceparent.as_ref().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
     headers.extend(sendable.map(|parent| ("traceparent".to_owned(), parent.clone())));
@@ -367,7 +370,7 @@ async fn post(
         TransportResult::SocketError if detail.as_deref() == Some(CONNECTION_REFUSED) => {
             SendResult::Refused(CONNECTION_REFUSED.to_owned())
         }
-        // The event may have arrived before the break.
+        // The event may have arrived before the connection broke.
         TransportResult::SocketError => SendResult::Uncertain(why("the connection broke")),
         TransportResult::ResolutionError => {
             SendResult::Refused(why("the host name does not resolve"))

@@ -1,18 +1,17 @@
-//! A URL as a person writes it, and what is wrong with a text that was meant to be one.
+//! Parses a URL as people write it, and names the mistake in a text that was meant to be a URL.
 //!
-//! Separate because files and options of the command line have URLs, and both name the same mistakes.
-//!
-//! Promise: no message quotes more than a scheme, since the rest may hold credentials.
+//! Separate because files and command-line options share these messages. No message quotes more
+//! than a scheme, because the rest of a URL may contain credentials.
 
 use url::Url;
 
-/// The longest scheme that a message quotes.
+/// Maximum length of a scheme that a message quotes.
 const SCHEME_MAX: usize = 20;
 
-/// The URL of an HTTP endpoint.
+/// Parses the URL of an HTTP endpoint.
 ///
 /// # Errors
-/// The mistake, and what would be right.
+/// The mistake, and the expected form.
 pub fn http_url(text: &str) -> Result<Url, String> {
     let refused = |problem: String| Err(format!("{problem}; https://… or http://… is expected"));
     if let Some(mistake) = mistake(text) {
@@ -25,7 +24,8 @@ pub fn http_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// The mistake in a text that was meant to be a URL; `None` for any other text, such as the name of a resource.
+/// Returns the mistake in a text that was meant to be a URL; `None` for any other text, such as the
+/// name of a resource.
 #[must_use]
 pub fn mistake(text: &str) -> Option<String> {
     const NO_SCHEME: &str = "the URL has no scheme";
@@ -59,21 +59,21 @@ fn is_http(scheme: &str) -> bool {
     matches!(scheme, "http" | "https")
 }
 
-/// The rest of a text after these letters, in upper or lower case.
+/// Returns the rest of a text after this prefix, in any case.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns true for the text of a scheme (RFC 3986, 3.1).
+/// True for a URL scheme (RFC 3986, 3.1).
 fn is_scheme(text: &str) -> bool {
     text.len() <= SCHEME_MAX
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Returns true if a text begins like a URL without a scheme: with a name that has points, `localhost`, an IP address, or
-/// a name with a port.
+/// True if a text begins like a URL without a scheme: with a dotted name, `localhost`, an IP
+/// address, or a name with a port.
 fn begins_with_host(text: &str) -> bool {
     let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Which addresses requests may go to.
+//! Decides which addresses requests may go to.
 //!
-//! A subscription names an endpoint we do not control; its name may resolve to the machine we run
-//! on, to a cloud's metadata service or into a private network. Such addresses are refused unless
-//! the deployment allows them by `ALLOW_PRIVATE_DESTINATIONS`; the function's own addresses are
-//! refused even then. Pure: the sender checks the URL before it does anything, and each address
-//! that a name resolved to before it connects.
+//! A subscription names an endpoint that we do not control. Its name may resolve to this machine,
+//! to a metadata service of the cloud or into a private network. Such addresses are refused unless
+//! `ALLOW_PRIVATE_DESTINATIONS` allows them. The function's own addresses are always refused. Pure:
+//! the sender checks the URL first, and then each address that the name resolves to before it
+//! connects.
 
 mod http_url;
 mod own;
@@ -22,43 +22,43 @@ pub use own::OwnAddresses;
 pub use private::PrivateDestinations;
 pub use public::{is_public, is_public_host};
 
-/// Which addresses requests may reach.
+/// The addresses that requests may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     private: PrivateDestinations,
     own: OwnAddresses,
 }
 
-/// The properties of a URL, besides its host, that decide where it may lead.
+/// The properties of a URL, besides its host, that decide which addresses it may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
-    /// The request is sent without TLS: only to allowed addresses, public or not.
+    /// True without TLS: only allowed addresses may be reached, public or not.
     pub in_clear: bool,
-    /// The port is one of the function's own: no address of this machine is reached, allowed or
-    /// not.
+    /// True if the port is one of the function's own. No address of this machine may then be
+    /// reached, even an allowed one.
     pub own_port: bool,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The URL names no host.
     #[error("the URL has no host")]
     NoHost,
-    /// A service of the function's own sandbox.
+    /// The URL leads to a service of the function's own sandbox.
     #[error("{0} is, on this port, an address of the function itself, which no request may reach")]
     Own(HostAddress),
-    /// Plain HTTP to an address that is not allowed by name or range.
+    /// The URL uses plain HTTP, and neither its name nor its address is allowed.
     #[error(
         "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
     )]
     InClear(HostAddress),
-    /// An address that is not public.
+    /// The address is not public, and not allowed.
     #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
     NotPublic(HostAddress),
 }
 
-/// A host, and the address it leads to when that is known.
+/// A host, with its address once it is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAddress {
     host: String,
@@ -66,33 +66,34 @@ pub struct HostAddress {
 }
 
 impl AddressPolicy {
-    /// A policy with these allowed destinations and these addresses of the function.
+    /// Creates a policy with these allowed destinations and these addresses of the function.
     #[must_use]
     pub fn new(private: PrivateDestinations, own: OwnAddresses) -> Self {
         Self { private, own }
     }
 
-    /// Whether a request to this URL may begin, and under which rules its host is resolved.
+    /// Checks that a request to this URL may begin, and returns the rules for its resolved
+    /// addresses.
     ///
-    /// A literal address is judged here; a name by [`AddressPolicy::judge`], when its addresses are
-    /// known.
+    /// A literal address is checked here. A name is checked by [`AddressPolicy::judge`], once its
+    /// addresses are known.
     ///
     /// # Errors
-    /// Why a request is refused.
+    /// The reason why the request is refused.
     pub fn admit(&self, url: &Url) -> Result<ClientKind, Refusal> {
         let port = url.port_or_known_default();
         let in_clear = url.scheme() != "https";
-        // A port that is not known counts as the function's own, to be safe.
+        // An unknown port counts as the function's own, to be safe.
         let kind =
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
             Host::Ipv4(address) => {
-                // Borrowed and not formatted. Not for IPv6, whose text has brackets here.
+                // Borrowed instead of formatted. IPv6 differs, because its text has brackets here.
                 let host = url.host_str().ok_or(Refusal::NoHost)?;
                 self.judge(kind, host, &[address.into()])?;
             }
             Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
-            // Refused without a query of DNS: whatever it resolved to could not be allowed.
+            // Refused without a DNS query, because no resolved address could be allowed.
             Host::Domain(name) if in_clear && !self.private.may_allow_host(name) => {
                 return Err(Refusal::InClear(HostAddress { host: name.to_owned(), address: None }));
             }
@@ -101,16 +102,16 @@ impl AddressPolicy {
         Ok(kind)
     }
 
-    /// Whether a request may go to a host that resolved to these addresses; one forbidden address
-    /// refuses all.
+    /// Checks that a request may go to a host that resolved to these addresses. One forbidden
+    /// address refuses all.
     ///
     /// # Errors
-    /// Why a request is refused.
+    /// The reason why the request is refused.
     pub fn judge(&self, kind: ClientKind, host: &str, addresses: &[IpAddr]) -> Result<(), Refusal> {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {
             let host_address = || HostAddress { host: host.to_owned(), address: Some(address) };
-            // Before what is allowed: no setting opens the function's own sandbox.
+            // Checked first, because no setting may open the function's own sandbox.
             if kind.own_port && self.own.contains(host, address) {
                 return Err(Refusal::Own(host_address()));
             }

@@ -1,4 +1,4 @@
-//! The function's own addresses: services inside its sandbox that hand out its events and secrets.
+//! The function's own addresses: services in its sandbox that return its events and secrets.
 
 use std::net::IpAddr;
 
@@ -8,9 +8,9 @@ use super::public::is_local;
 
 /// Endpoints that no request may reach, whatever is allowed.
 ///
-/// They listen on this machine. Which of its addresses they bind is unknown, so every local address
-/// is refused on each of their ports: loopback, unspecified and link-local, in any spelling, plus
-/// the hosts as configured.
+/// They listen on this machine, on unknown local addresses. Therefore every local address is
+/// refused on each of their ports: loopback, unspecified and link-local, in any spelling. The
+/// configured hosts are refused too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnAddresses {
     hosts: Vec<Host>,
@@ -31,7 +31,7 @@ impl OwnAddresses {
     /// Adds the endpoint `host:port`.
     ///
     /// # Errors
-    /// When it is not `host:port`.
+    /// If it is not `host:port`.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
         let (host, port) =
             host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;
@@ -40,13 +40,13 @@ impl OwnAddresses {
         Ok(())
     }
 
-    /// Whether one of them has this port.
+    /// True if one of the endpoints has this port.
     #[must_use]
     pub fn has_port(&self, port: u16) -> bool {
         self.ports.contains(&port)
     }
 
-    /// Whether a host that leads to this address is one of them, given that the port is.
+    /// True if the host with this address is one of the endpoints. The caller has checked the port.
     pub(super) fn contains(&self, host: &str, address: IpAddr) -> bool {
         let named = self.hosts.iter().any(|own| match own {
             Host::Domain(name) => name == host.trim_end_matches('.'),

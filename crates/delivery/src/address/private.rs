@@ -5,15 +5,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use url::Host;
 
-/// How many leading bits all mapped IPv4 addresses share.
+/// Number of leading bits that all mapped IPv4 addresses share.
 const MAPPED_PREFIX_BITS: u8 = 96;
 
 /// Hosts and address ranges that may be private, or reached without TLS.
 ///
-/// A range holds the addresses it names and no other spelling of them, with one exception: an IPv4
-/// address and its mapped form `::ffff:a.b.c.d` are the same destination, since the machine dials
-/// both as IPv4. An address behind a translator (NAT64, 6to4 …) takes another route and needs an
-/// IPv6 range of its own.
+/// A range contains its addresses in one spelling only, with one exception: an IPv4 address and its
+/// mapped form `::ffff:a.b.c.d` are equal, because the machine connects to both over IPv4. An
+/// address behind a translator (NAT64, 6to4 …) takes another route and needs an IPv6 range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateDestinations {
     hosts: Vec<String>,
@@ -21,7 +20,7 @@ pub struct PrivateDestinations {
 }
 
 impl PrivateDestinations {
-    /// Reads `ALLOW_PRIVATE_DESTINATIONS`: host names, addresses and CIDR ranges, separated by
+    /// Parses `ALLOW_PRIVATE_DESTINATIONS`: host names, addresses and CIDR ranges, separated by
     /// commas.
     ///
     /// # Errors
@@ -49,25 +48,25 @@ impl PrivateDestinations {
         Ok(allowed)
     }
 
-    /// Whether the host is allowed by its name, wherever that leads.
+    /// True if the host is allowed by name, whatever it resolves to.
     #[must_use]
     pub fn allows_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|allowed| allowed == host)
     }
 
-    /// Whether the address is allowed by a range.
+    /// True if the address is in an allowed range.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {
         self.ranges.iter().any(|range| range.contains(&address.to_canonical()))
     }
 
-    /// Whether the host is allowed, or might lead to an address that is.
+    /// True if the host is allowed, or may resolve to an allowed address.
     pub(super) fn may_allow_host(&self, host: &str) -> bool {
         self.allows_host(host) || !self.ranges.is_empty()
     }
 }
 
-/// An address or a range, in its IPv4 form if it has one.
+/// Parses an address or a range, in its IPv4 form if it has one.
 fn range(entry: &str) -> Option<IpNet> {
     if let Ok(address) = entry.parse::<IpAddr>() {
         return Some(address.to_canonical().into());

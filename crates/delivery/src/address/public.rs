@@ -9,12 +9,12 @@ use url::{Host, Url};
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// Whether an address is public: not this host, a private network, a link, a metadata service, a
-/// multicast group or reserved.
+/// True for a public address: not this host, a private network, a link, a metadata service, a
+/// multicast group or a reserved range.
 ///
-/// An IPv6 address that embeds an IPv4 one is public only if that one is. Forms that cannot be
-/// decoded or routed (IPv4 compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) are
-/// not public, whatever they embed.
+/// An IPv6 address that embeds an IPv4 address is public only if both are. Forms that cannot be
+/// decoded or routed are never public: IPv4-compatible and SIIT addresses, the local-use NAT64
+/// prefix, and Teredo.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
@@ -26,13 +26,13 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Top-level domains that no public name server answers for: RFC 6761, RFC 6762, RFC 8375, ICANN's
-/// `internal`, and what clusters and home networks use.
+/// Top-level domains that public name servers do not serve: RFC 6761, RFC 6762, RFC 8375, ICANN's
+/// `internal`, and names of clusters and home networks.
 const PRIVATE_DOMAINS: [&str; 8] =
     ["localhost", "local", "internal", "svc", "lan", "home", "corp", "home.arpa"];
 
-/// Whether a URL names a public host, as far as can be told without resolving its name: a public
-/// address, or a name with a dot outside the private domains.
+/// True if a URL names a public host, as far as this is visible without DNS: a public address, or a
+/// dotted name outside the private domains.
 #[must_use]
 pub fn is_public_host(url: &Url) -> bool {
     match url.host() {
@@ -50,7 +50,7 @@ pub fn is_public_host(url: &Url) -> bool {
     }
 }
 
-/// Whether an address is this machine or on its link, in any spelling.
+/// True for an address of this machine or its link, in any spelling.
 pub(super) fn is_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => is_local_v4(v4),
@@ -65,7 +65,7 @@ fn is_local_v4(address: Ipv4Addr) -> bool {
     address.octets()[0] == 0 || address.is_loopback() || address.is_link_local()
 }
 
-/// IANA IPv4 Special-Purpose Address Registry.
+/// Checks the IANA IPv4 Special-Purpose Address Registry.
 /// <https://www.iana.org/assignments/iana-ipv4-special-registry/>
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
@@ -85,24 +85,23 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// IANA IPv6 Special-Purpose Address Registry: only 2000::/3 is global unicast, and its special
-/// parts are not.
-/// <https://www.iana.org/assignments/iana-ipv6-special-registry/>
+/// Checks the IANA IPv6 Special-Purpose Address Registry. Only 2000::/3 is global unicast, without
+/// its special parts. <https://www.iana.org/assignments/iana-ipv6-special-registry/>
 fn is_global_unicast(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || (a == 0x3fff && b < 0x1000);
     a & 0xe000 == 0x2000 && !special
 }
 
-/// Whether a NAT64 with the well-known prefix translates this address to the IPv4 one it embeds
+/// True if NAT64 with the well-known prefix translates this address to its embedded IPv4 address
 /// (RFC 6052).
 fn is_translated(address: Ipv6Addr) -> bool {
     matches!(address.segments(), [0x64, 0xff9b, 0, 0, 0, 0, _, _])
 }
 
-/// The IPv4 addresses that an IPv6 address embeds, in the forms that standards define or defined:
-/// at its end (IPv4 compatible, SIIT, NAT64, and the ISATAP interface under any prefix), and behind
-/// the prefix (6to4). A mapped address is not handled here: it is dialled as its IPv4 address.
+/// Returns the IPv4 addresses that an IPv6 address embeds, in all current and former standard
+/// forms. They are at its end (IPv4-compatible, SIIT, NAT64, and ISATAP under any prefix) or after
+/// the prefix (6to4). Mapped addresses are handled elsewhere, because connections to them use IPv4.
 fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

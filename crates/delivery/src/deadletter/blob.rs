@@ -1,13 +1,13 @@
-//! The key and the bytes of a dead letter's blob: pure functions of the dead letter.
+//! Writes the key and the bytes of a dead letter's blob, as pure functions of the dead letter.
 //!
-//! The key depends only on the message, so a message that is processed twice writes one blob. The
-//! event's own text is in the blob as it was published, and added members come after it. Whatever is
-//! written is read back at once: where that does not give the event to the byte (an added member replaces
-//! one of it), the published text is kept as well.
+//! The key depends only on the message, so a message that is handled twice writes one blob. The
+//! text of the event is written as it was published, before the added members. The result is read
+//! back at once. If that does not return the event byte for byte, because an added member replaces
+//! one of its members, the published text is written too.
 //!
-//! An event that a format cannot hold (text in a format of JSON members, a custom event without a
-//! type in one of CloudEvents) is written in the nested layout of the namespace format, never
-//! altered to fit. Every blob is valid Unicode, whatever its event is ([`Shown`]).
+//! A format may be unable to hold an event, such as a text, or a custom event without a type in a
+//! CloudEvents format. Such an event is stored in the nested layout of the namespace format, and
+//! never altered. Every blob is valid Unicode, whatever its event is ([`Shown`]).
 
 use super::fields::{BlobFields, Original};
 use super::shown::Shown;
@@ -18,10 +18,11 @@ use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, segment};
 use crate::time::moment;
 
-/// The key of a dead letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`,
-/// behind `prefix` if any.
+/// Returns the key of a dead letter:
+/// `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, after `prefix` if there is
+/// one.
 ///
-/// The hour is that of the decision, in UTC. It travels with the message.
+/// The hour is that of the decision, in UTC, which travels with the message.
 #[must_use]
 pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = &letter.delivery;
@@ -36,18 +37,19 @@ pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     format!("{prefix}{slash}{path}/{}/{id}.json", moment::hour_folder(letter.decided_ms))
 }
 
-/// Below them are the ledgers of replays, and what was dismissed. A publisher may name any topic: these
-/// folders are not for dead letters.
+/// Folders of replay ledgers and of dismissals. A publisher may name any topic, so dead letters of
+/// such topics get an escaped name.
 const RESERVED_FOLDERS: [(&str, &str); 2] =
     [("_replays/", "%5Freplays/"), ("_dismissed/", "%5Fdismissed/")];
 
-/// The bytes of a dead letter's blob. `sink_error` says why it is not in its own container.
+/// Returns the bytes of a dead letter's blob. `sink_error` is the reason why it is not in its own
+/// container.
 #[must_use]
 pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     let element = element(letter, sink_error);
     match letter.format {
         Format::Namespace => element.into(),
-        // An array of one.
+        // These formats are arrays of one element.
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
             format!("[{element}]").into()
         }
@@ -57,13 +59,13 @@ pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
 /// A dead letter as a message, for a sink that is not a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enriched {
-    /// The event and why it could not be delivered, in the dead letter's format.
+    /// The event and the facts about its failure, in the dead letter's format.
     pub json: String,
-    /// Whether that is a CloudEvent.
+    /// True if `json` is a CloudEvent.
     pub is_cloud_event: bool,
 }
 
-/// The message for a sink: the event and why it could not be delivered.
+/// Writes the message for a sink: the event and the facts about its failure.
 #[must_use]
 pub fn enriched(letter: &DeadLetter) -> Enriched {
     let shown = Shown::of(letter);
@@ -73,14 +75,14 @@ pub fn enriched(letter: &DeadLetter) -> Enriched {
         Format::Namespace | Format::EventGrid | Format::Custom => None,
     };
     let is_cloud_event = cloud_event.is_some();
-    // Text from an answer may hold characters that no queue accepts.
+    // Text from a response may have characters that no queue accepts.
     Enriched {
         json: escaped(&cloud_event.unwrap_or_else(|| element(letter, None))),
         is_cloud_event,
     }
 }
 
-/// The dead letter in its format, as JSON; nested where the format cannot hold its event.
+/// Writes the dead letter in its format, or nested if the format cannot hold its event.
 fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
     let shown = Shown::of(letter);
     let fields = shown.fields(sink_error);
@@ -89,7 +91,7 @@ fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
     written.or_else(|| whole(&fields, nested)).expect("the nested layout holds all")
 }
 
-/// The dead letter, written so that its event is read back to the byte.
+/// Writes the dead letter so that its event can be read back byte for byte.
 fn whole(
     fields: &BlobFields<'_>,
     write: impl Fn(&BlobFields<'_>) -> Option<String>,
@@ -101,7 +103,8 @@ fn whole(
     write(&BlobFields { original: Original::Text, ..*fields })
 }
 
-/// The dead letter in its own format; `None` where that is the nested one, or cannot hold its event.
+/// Writes the dead letter in its own format; `None` if that is the nested layout, or cannot hold
+/// the event.
 fn in_format(fields: &BlobFields<'_>) -> Option<String> {
     match (fields.letter.format, fields.letter.layout) {
         (Format::Namespace, Layout::Nested) => None,

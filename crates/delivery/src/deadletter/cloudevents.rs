@@ -1,5 +1,5 @@
-//! Event Grid, "delivery event formats", CloudEvents 1.0 schema: the event, then why and when as
-//! extension attributes.
+//! Writes the CloudEvents format (Event Grid, "delivery event formats", CloudEvents 1.0 schema):
+//! the event, with the facts about its failure as extension attributes.
 
 use super::fields::{BlobFields, FieldNames};
 use super::flat;
@@ -12,12 +12,12 @@ const NAMES: FieldNames = FieldNames {
     attempted: "lastdeliveryattempttime",
 };
 
-/// The name of the status.
+/// Name of the attribute with the status.
 const STATUS: &str = "lasthttpstatuscode";
-/// What this format adds to an event.
+/// Names of the attributes that this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// The dead letter; `None` for an event that cannot be a CloudEvent.
+/// Writes the dead letter; `None` if the event cannot become a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let (mut object, published) = flat::open_cloud_event(fields.letter, event, &RESERVED)?;

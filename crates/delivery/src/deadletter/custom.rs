@@ -1,9 +1,9 @@
-//! Event Grid, "delivery event formats", custom schema: the mapped attributes of the event, why and
-//! when, then the payload as it was published.
+//! Writes the custom format (Event Grid, "delivery event formats", custom schema): the mapped
+//! attributes of the event, the facts about its failure, and then the published payload.
 //!
-//! Fields that are not mapped: the id is the message's, the time is publication, the topic is
-//! `namespace/topic`, and the rest is empty. For an event of another schema they are its own
-//! attributes.
+//! An unmapped id is that of the message, an unmapped time is the publication, and an unmapped
+//! topic is `namespace/topic`. Other unmapped fields are empty. For an event of another schema, the
+//! fields are its own attributes.
 
 use super::eventgrid::{NAMES, STATUS};
 use super::fields::BlobFields;
@@ -12,7 +12,7 @@ use crate::event::Members;
 use crate::event::json::Object;
 use crate::event::mapping::{Mapped, Mapping};
 
-/// The dead letter; `None` for text.
+/// Writes the dead letter; `None` for text.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let mapped_fields = mapped_fields(fields.letter);
@@ -30,7 +30,8 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// The mapped attributes of a custom event, or the attributes of an event of another schema.
+/// Returns the mapped attributes of a custom event, or the attributes of an event of another
+/// schema.
 fn mapped_fields(letter: &DeadLetter) -> Mapped {
     if let Some(mapped) = &letter.mapped {
         return mapped.clone();

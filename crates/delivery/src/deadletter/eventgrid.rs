@@ -1,9 +1,10 @@
-//! Event Grid, "delivery event formats", Event Grid schema: the event, then why and when.
+//! Writes the Event Grid format (Event Grid, "delivery event formats", Event Grid schema): the
+//! event, then the facts about its failure.
 
 use super::fields::{BlobFields, FieldNames};
 use super::flat;
 
-/// The names of the Event Grid schema; the custom schema has them too.
+/// Names of the Event Grid schema, which the custom schema shares.
 pub(super) const NAMES: FieldNames = FieldNames {
     reason: "deadLetterReason",
     attempts: "deliveryAttempts",
@@ -12,12 +13,12 @@ pub(super) const NAMES: FieldNames = FieldNames {
     attempted: "lastDeliveryAttemptTime",
 };
 
-/// The name of the status.
+/// Name of the member with the status.
 pub(super) const STATUS: &str = "lastHttpStatusCode";
-/// What this format adds to an event.
+/// Names of the members that this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// The dead letter; `None` for an event that this format cannot hold.
+/// Writes the dead letter; `None` if this format cannot hold the event.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let (mut object, published) = flat::open_event_grid(fields.letter, event, &RESERVED)?;

@@ -1,7 +1,7 @@
-//! The fields about a dead letter: our own, and those that several formats share.
+//! Writes the fields about a dead letter: our own, and those that several formats share.
 //!
-//! Separate because the namespace format has our fields in its `deadletterProperties`, and all
-//! others in one string, `lastmile`: CloudEvents allows no objects as attributes.
+//! Separate because the namespace format has our fields in `deadletterProperties`. All other
+//! formats have them in one string, `lastmile`, because CloudEvents attributes cannot be objects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,46 +18,45 @@ use crate::event::{Event, Input};
 use crate::subscription::display;
 use crate::time::moment;
 
-/// The member with our own fields, as JSON in a string.
+/// Member with our own fields, as JSON in a string.
 pub(crate) const LASTMILE: &str = "lastmile";
 
-/// The member about the failed delivery to a sink.
+/// Member about the failed delivery to a sink.
 pub(crate) const SINK: &str = "sink";
 
-/// The member that says what the delivery was, if it was not that of a published event to its destination. The
-/// log field of this name has the same words.
+/// Member with the kind of delivery, unless it was that of a published event to its destination.
+/// The log field with this name has the same values.
 pub(crate) const LEG: &str = "leg";
 
-/// The member with the schema of an event whose text alone would be read as one of another.
+/// Member with the schema of an event whose text alone would be read in another schema.
 pub(crate) const SHAPE: &str = "shape";
 
-/// A dead letter, and why it is stored where it is.
+/// A dead letter, with the reason why it is stored in its container.
 #[derive(Clone, Copy)]
 pub(super) struct BlobFields<'a> {
-    /// The dead letter, with its event as it is shown.
+    /// The dead letter, with its event as shown.
     pub(super) letter: &'a DeadLetter,
-    /// The event as JSON in its own spelling; `None` where it is shown as text.
+    /// The event as JSON in its own spelling; `None` if it is shown as text.
     pub(super) json: Option<&'a RawValue>,
-    /// The event as it was published.
     pub(super) published: &'a Event,
-    /// Why it is not in its own container.
+    /// The reason why it is not in its own container.
     pub(super) sink_error: Option<&'a str>,
-    /// The source from which a reader gets the published event.
+    /// The field from which a reader gets the published event.
     pub(super) original: Original,
 }
 
-/// The source from which a reader of a dead letter gets the published event.
+/// The field from which a reader of a dead letter gets the published event.
 #[derive(Clone, Copy)]
 pub(super) enum Original {
-    /// The event that it shows.
+    /// The shown event.
     Shown,
-    /// The published text, once more: a member of the event was replaced.
+    /// The published text in another member, because a member of the event was replaced.
     Text,
-    /// The bytes of the published text, in base64: characters of the event were replaced.
+    /// The published text in base64, because characters of the event were replaced.
     Base64,
 }
 
-/// The names of the five fields that all formats of Event Grid share.
+/// Names of the five fields that all Event Grid formats share.
 pub(super) struct FieldNames {
     pub(super) reason: &'static str,
     pub(super) attempts: &'static str,
@@ -67,27 +66,27 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// All names that a format adds: these, the status and our own fields.
+    /// Returns all names that a format adds: these five, the status and [`LASTMILE`].
     pub(super) const fn reserved(&self, status: &'static str) -> [&'static str; 7] {
         [self.reason, self.attempts, self.outcome, self.published, self.attempted, status, LASTMILE]
     }
 }
 
 impl BlobFields<'_> {
-    /// The white space around an event that is written as JSON, if there is any.
+    /// Returns the white space around an event that is written as JSON, if there is any.
     fn around(&self) -> Option<[&str; 2]> {
         let (text, json) = (self.letter.delivery.event.text(), self.json?.get());
         let (before, after) = text.split_once(json)?;
         (text.len() > json.len()).then_some([before, after])
     }
 
-    /// The newest attempt, if there was one.
+    /// Returns the newest attempt, if there was one.
     pub(super) fn newest(&self) -> Option<&Entry> {
         self.letter.delivery.history.newest_attempt()
     }
 
-    /// Writes the five common fields under these names; outcome and time of the last attempt only
-    /// where there was one.
+    /// Writes the five shared fields under these names. Omits outcome and time of the last attempt
+    /// if there was none.
     pub(super) fn common(&self, object: &mut Object, names: &FieldNames, reason: &str) {
         let (delivery, newest) = (&self.letter.delivery, self.newest());
         object.text(names.reason, reason);
@@ -97,15 +96,14 @@ impl BlobFields<'_> {
         object.optional(names.attempted, newest.map(|attempt| moment::rfc3339(attempt.at_ms)));
     }
 
-    /// Writes the status of the last attempt, where there was an answer.
+    /// Writes the status of the last attempt, if there was a response.
     pub(super) fn status(&self, object: &mut Object, name: &str) {
         object.optional(name, self.newest().and_then(|attempt| attempt.status));
     }
 
-    /// Writes our own fields.
     pub(super) fn own(&self, object: &mut Object) {
         let DeadLetter { delivery, reason, detail, destination, decided_ms, .. } = self.letter;
-        // A sink gets it without a key.
+        // A sink gets the dead letter without a key.
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("decidedutc", &moment::rfc3339(*decided_ms));
@@ -146,8 +144,8 @@ impl BlobFields<'_> {
         }
     }
 
-    /// Adds the fields of the flat formats, and `lastmile` with what they have no name for; `published` says
-    /// how an event was published that is shown in another schema.
+    /// Writes the shared fields, and [`LASTMILE`] with all other fields. `published` describes the
+    /// published form of an event that is shown in another schema.
     pub(super) fn flat(
         &self,
         object: &mut Object,
@@ -164,12 +162,12 @@ impl BlobFields<'_> {
     }
 }
 
-/// Names and values of headers, as a JSON list of pairs: a name may occur twice.
+/// Writes headers as a JSON list of pairs, because a name may occur twice.
 fn headers(headers: &[(String, String)]) -> String {
     serde_json::to_string(headers).unwrap_or_default()
 }
 
-/// What the destination did to others, as a JSON object.
+/// Writes the last failure of the destination at other deliveries as a JSON object.
 fn destination_state(failing: &FailingDestination) -> String {
     let FailingDestination { since_ms, outcome, status, detail } = failing;
     let mut object = Object::default();
@@ -180,7 +178,7 @@ fn destination_state(failing: &FailingDestination) -> String {
     object.finish()
 }
 
-/// The failed delivery to the sink, as a JSON object.
+/// Writes the failed delivery to the sink as a JSON object.
 fn sink_failure(returned: &Returned) -> String {
     let Returned { address, reason, detail, attempts, history, last_response } = returned;
     let mut object = Object::default();
@@ -194,7 +192,7 @@ fn sink_failure(returned: &Returned) -> String {
     object.finish()
 }
 
-/// Writes the beginning of the last answer's body: as text if it is UTF-8, else in base64.
+/// Writes the beginning of the last response body: as text if it is UTF-8, else in base64.
 fn response(object: &mut Object, last_response: Option<&[u8]>) {
     let Some(response) = last_response else { return };
     match std::str::from_utf8(whole_characters(response)) {
@@ -203,16 +201,16 @@ fn response(object: &mut Object, last_response: Option<&[u8]>) {
     }
 }
 
-/// The bytes without a last character that the limit has split.
+/// Removes a last character that the limit has split.
 pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
-        // Without a length the text ends within a character, as it does where the limit cuts.
+        // An error without a length means that the text ends within a character.
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
         _ => bytes,
     }
 }
 
-/// A history as a JSON list.
+/// Writes a history as a JSON list.
 fn entries(history: &History) -> String {
     let made = |entry: &Entry| {
         let mut attempt = Object::default();

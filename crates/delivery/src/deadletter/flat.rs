@@ -1,9 +1,9 @@
-//! An event in one object with the fields about it.
+//! Writes an event and the fields about it into one object.
 //!
-//! Separate because every flat format has the same two problems: a member of the event may have a
-//! reserved name, and the event may have to be shown in another schema than it was published in.
-//! What is missing then is kept among our own fields, so that [`crate::deadletter::stored`] gives back
-//! what was published.
+//! Separate because all flat formats share two problems: a member of the event may have a reserved
+//! name, and the event may have to be shown in another schema. The missing information is then
+//! stored among our own fields, so that [`crate::deadletter::stored`] can return the published
+//! event.
 
 use serde_json::value::RawValue;
 
@@ -11,19 +11,19 @@ use crate::delivery::{DeadLetter, Delivery};
 use crate::event::json::{Object, quoted};
 use crate::event::{Members, Shape, convert};
 
-/// The member with the published text, where nothing else gives it back.
+/// Member with the published text, if nothing else restores it.
 pub(crate) const ORIGINAL: &str = "original";
-/// The member with the bytes of the published text in base64, where the text is not for every reader of JSON.
+/// Member with the published text in base64, if some readers of JSON would refuse the text.
 pub(crate) const ORIGINAL_BASE64: &str = "original_base64";
-/// The member with the white space before and after the event, if there is any.
+/// Member with the white space before and after the event, if there is any.
 pub(crate) const AROUND: &str = "around";
-/// The member that says how the event was published, if it is shown in another schema.
+/// Member with the published form of an event that is shown in another schema.
 pub(crate) const PUBLISHED: &str = "published";
-/// Its value where the event is the value of `data`.
+/// Value of [`PUBLISHED`] if the event is the value of `data`.
 pub(crate) const IN_DATA: &str = "data";
 
-/// The event's members but those with a reserved name, to the byte where there are none. `None` where it
-/// is not an object.
+/// Begins an object with the members of the event, without reserved names. The text is kept byte
+/// for byte if there are none. `None` if the event is not an object.
 pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     let members = Members::parse(event).ok().filter(|_| event.trim_start().starts_with('{'))?;
     let is_reserved = |name: &str| reserved.contains(&name);
@@ -36,8 +36,8 @@ pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     Some(object)
 }
 
-/// The event as a CloudEvent, and how it was published if that is in another schema; `None` when it cannot
-/// be one.
+/// Begins an object with the event as a CloudEvent. Also returns the published form if it has
+/// another schema. `None` if the event cannot become a CloudEvent.
 pub(super) fn open_cloud_event(
     letter: &DeadLetter,
     event: &RawValue,
@@ -55,8 +55,8 @@ pub(super) fn open_cloud_event(
     Some((Object::beginning_with(&text)?, published))
 }
 
-/// The event in the Event Grid schema, and how it was published if that is in another one; a CloudEvent, which
-/// cannot be converted into it, as it is.
+/// Begins an object with the event in the Event Grid schema. Also returns the published form if it
+/// has another schema. A CloudEvent stays unchanged, because it cannot be converted.
 pub(super) fn open_event_grid(
     letter: &DeadLetter,
     event: &RawValue,
@@ -69,7 +69,7 @@ pub(super) fn open_event_grid(
     Some((Object::beginning_with(&text)?, Some(quoted(IN_DATA))))
 }
 
-/// The text of an event before its data and after it, as JSON; `None` without data.
+/// Returns the text of an event before and after its data as JSON; `None` without data.
 fn around_data(event: &str) -> Option<String> {
     let (before, after) = Members::parse(event).ok()?.around(IN_DATA)?;
     Some(format!("[{},{}]", quoted(before), quoted(after)))

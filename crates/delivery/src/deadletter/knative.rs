@@ -1,7 +1,8 @@
-//! Knative, "configuring channel event delivery": the CloudEvent, then the extensions for errors;
-//! after them those of the early draft (`errorsubscriberuri`, `errorreason`, `errorretry`).
+//! Writes the Knative format ("configuring channel event delivery"): the CloudEvent, then the
+//! extensions for errors. The extensions of the early draft follow (`errorsubscriberuri`,
+//! `errorreason`, `errorretry`).
 //!
-//! `publishutc`, which this format has nowhere else, is added to our own fields.
+//! This format has no other place for `publishutc`, so our own fields contain it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +14,7 @@ use crate::event::json::Object;
 use crate::subscription::dead_letter_format::ErrorData;
 use crate::time::moment;
 
-/// What this format adds to an event.
+/// Names of the attributes that this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = [
     "knativeerrordest",
     "knativeerrorcode",
@@ -24,13 +25,13 @@ pub(super) const RESERVED: [&str; 7] = [
     LASTMILE,
 ];
 
-/// The longest `knativeerrordata`.
+/// Maximum size of `knativeerrordata`.
 /// <https://github.com/knative/eventing/blob/main/pkg/channel/attributes/transformers.go>
 const DATA_MAX_BYTES: usize = 1_024;
-/// The bytes that are that long in base64.
+/// Number of bytes whose base64 form has that size.
 const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
 
-/// The dead letter; `None` for an event that cannot be a CloudEvent.
+/// Writes the dead letter; `None` if the event cannot become a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let letter = fields.letter;
     let event = fields.json?;
@@ -51,7 +52,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// The request that failed last: the one to the sink, if there was one.
+/// The last failed request: that to the sink, if there was one.
 struct Failed<'a> {
     address: Option<&'a str>,
     status: Option<u16>,
@@ -74,9 +75,9 @@ impl<'a> Failed<'a> {
     }
 }
 
-/// The last answer without control characters, which no attribute may have, truncated to the limit. They are left out
-/// at its end, and are spaces elsewhere: Knative leaves out all, which could join a credential that was hidden only
-/// where it was whole.
+/// Returns the last response without control characters, which attributes must not contain, cut to
+/// the limit. Control characters are removed at its end, and become spaces elsewhere. Knative
+/// removes all of them, which could join the parts of a credential that is hidden only as a whole.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {

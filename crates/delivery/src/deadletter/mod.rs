@@ -1,7 +1,7 @@
 //! The stored form of dead letters: keys and bytes of their blobs, written and read back.
 //!
-//! Separate from the dead letter itself because each format has a file here. [`blob`] writes a key
-//! and bytes; [`stored`] reads every format back.
+//! Separate from the dead letter itself, because each format has a file here. [`blob`] writes a key
+//! and bytes, and [`stored`] reads every format.
 
 pub mod blob;
 mod cloudevents;
@@ -19,15 +19,15 @@ pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, ORIGINAL_BASE64, PUBLISHE
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 use crate::subscription::dead_letter_format::Format;
 
-/// Takes the subscription's place in a key for records that are no events.
+/// Replaces the subscription in the key of a record that is not an event.
 pub const MALFORMED: &str = "_malformed";
-/// Takes the subscription's place in a key for events of a topic that no document defines.
+/// Replaces the subscription in the key of an event whose topic is not defined.
 pub const UNKNOWN_TOPIC: &str = "_unknown";
-/// Takes the subscription's place in a key for messages that arrived by native redrive and name no
+/// Replaces the subscription in the key of a message that arrived by native redrive and names no
 /// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
 
-/// The members that each flat format adds to the event's own object.
+/// Names of the members that each flat format adds to the event.
 pub(crate) const RESERVED: [(Format, &[&str]); 3] = [
     (Format::EventGrid, &eventgrid::RESERVED),
     (Format::CloudEvents, &cloudevents::RESERVED),

@@ -1,7 +1,9 @@
-//! Event Grid namespaces, "dead lettering for event subscriptions to namespace topics".
+//! Writes the namespace format (Event Grid namespaces, "dead lettering for event subscriptions to
+//! namespace topics").
 //!
-//! Nested: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. Flat: the event's
-//! members in place of `event`, as that page's sample of the structured mode has it.
+//! The nested layout is `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. The
+//! flat layout has the members of the event instead of `event`, as in that page's sample of the
+//! structured mode.
 
 use super::fields::{BlobFields, FieldNames};
 use super::flat;
@@ -9,15 +11,15 @@ use crate::delivery::Word;
 use crate::event::Members;
 use crate::event::json::Object;
 
-/// The headers that were sent.
+/// Member with the sent headers.
 pub(crate) const HEADERS: &str = "customDeliveryProperties";
-/// The fields about the event.
+/// Member with the fields about the dead letter.
 pub(crate) const PROPERTIES: &str = "deadletterProperties";
-/// The event in the nested layout.
+/// Member with the event in the nested layout.
 pub(crate) const EVENT: &str = "event";
-/// Marks an event that is a JSON string, as opposed to text.
+/// Member that distinguishes an event that is a JSON string from text.
 pub(crate) const EVENT_IS: &str = "eventis";
-/// Its value for a JSON string.
+/// Value of [`EVENT_IS`] for a JSON string.
 pub(crate) const JSON: &str = "json";
 
 const NAMES: FieldNames = FieldNames {
@@ -28,7 +30,7 @@ const NAMES: FieldNames = FieldNames {
     attempted: "deliveryattemptutc",
 };
 
-/// The dead letter in the nested layout, which can hold every event.
+/// Writes the dead letter in the nested layout, which can hold every event.
 pub(super) fn nested(fields: &BlobFields<'_>) -> String {
     let mut object = Object::default();
     let event = fields.json;
@@ -40,8 +42,8 @@ pub(super) fn nested(fields: &BlobFields<'_>) -> String {
     finish(fields, object, is_string)
 }
 
-/// The dead letter in the flat layout; `None` for an event that is not an object, or whose flat
-/// form would look like a nested one.
+/// Writes the dead letter in the flat layout; `None` for an event that is not an object, or whose
+/// flat form would look nested.
 pub(super) fn flat(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?.get();
     let object = flat::open(event, &[HEADERS, PROPERTIES])?;

@@ -1,17 +1,16 @@
-//! The addresses of a delivery that the Knative format shows.
+//! [`Addresses`]: the addresses of a delivery that the Knative format shows.
 //!
-//! Separate because they are also a part of version 1 of the wire format.
+//! This module is separate because the addresses are also part of version 1 of the wire format.
 
 use serde::{Deserialize, Serialize};
 
-/// The addresses of a delivery with their queries, without credentials.
-///
-/// Its fields are those of version 1 of the wire format.
+/// The addresses of a delivery with their queries, without credentials. The field names are those
+/// of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct AddressesV1")]
 pub struct Addresses {
-    /// The subscriber's.
+    /// The address of the subscriber.
     pub subscriber: String,
-    /// Where the request went that failed, or would have gone.
+    /// The address of the request that failed, or that could not be made.
     pub failed: String,
 }

@@ -1,7 +1,8 @@
-//! The dead letter that a delivery becomes: what it takes from its subscription, and why it ended.
+//! Derives a dead letter from a delivery and its subscription.
 //!
-//! Separate from the type [`DeadLetter`], which stands beside [`Delivery`] because each holds the other. The room
-//! `deadletter` makes the blob, `wire` the message attribute.
+//! This module is separate from the type [`DeadLetter`], which is beside [`Delivery`] because each
+//! contains the other. The top module `deadletter` writes the blob, and `wire` writes the message
+//! attribute.
 
 use std::fmt;
 
@@ -20,18 +21,18 @@ use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, addressed, sh
 use crate::time::duration::DAY_MS;
 
 impl DeadLetter {
-    /// The dead letter of a delivery without a subscription: stored in the deployment's container,
-    /// retried for two days. For a delivery to a sink it is the dead letter that was to be
-    /// delivered.
+    /// Returns the dead letter of a delivery without a subscription. It is stored in the default
+    /// container, and storing is retried for two days. For a delivery to a sink, it is the dead
+    /// letter that was sent there.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
-        // The first dead letter is completed: there is never one about another.
+        // Completes the original dead letter, because a dead letter never contains another one.
         if let DeliveryTarget::Sink(letter) = delivery.target {
             let Delivery { attempts, history, last_response, .. } = delivery;
             let reason = reason.into();
             let returned =
                 Returned { address: None, reason, detail: None, attempts, history, last_response };
-            // What was replayed is the delivery to the sink, if that was.
+            // Prefers the replay of the delivery to the sink over that of the original delivery.
             let replay = delivery.replay.or_else(|| letter.delivery.replay.clone());
             return Self {
                 delivery: Delivery { replay, ..letter.delivery },
@@ -41,7 +42,8 @@ impl DeadLetter {
                 ..*letter
             };
         }
-        // These two say only that it failed too long: what the last attempt said is the cause.
+        // These two reasons state only that a limit was reached, so the detail of the last attempt
+        // has the cause.
         let is_limit =
             matches!(reason, Reason::TimeToLiveExceeded | Reason::MaxDeliveryAttemptsExceeded);
         Self {
@@ -53,7 +55,7 @@ impl DeadLetter {
             store: Store::DefaultContainer,
             sink_error: None,
             returned: None,
-            // The only format and layout that can hold everything, malformed text too.
+            // Only this format and layout can represent everything, even malformed text.
             format: Format::Namespace,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
@@ -65,8 +67,8 @@ impl DeadLetter {
         }
     }
 
-    /// A dead letter with the settings of its subscription. The caller has checked that the
-    /// subscription does not drop them.
+    /// Returns a dead letter with the settings of its subscription. The caller has checked that the
+    /// subscription does not drop dead letters.
     #[must_use]
     pub fn new(
         mut delivery: Delivery,
@@ -75,14 +77,15 @@ impl DeadLetter {
         decided_ms: u64,
     ) -> Self {
         let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
-        // Its last attempt may have been before the file said so.
+        // The subscription may have disabled storing responses after the last attempt.
         if policy.response != Response::Beginning {
             (delivery.last_response, delivery.last_headers) = (None, Vec::new());
         }
         let format = policy.format.of(delivery.event.shape(), destination.schema);
-        // An answer that is no event is the subscriber's fault.
+        // If the reply is malformed, the subscriber is the cause, so its destination is shown.
         let is_reply = delivery.target == DeliveryTarget::Reply && reason != Reason::MalformedEvent;
-        // Resolved now, since the function that writes it knows no subscription. A reply is sent without.
+        // Resolves headers now, because the function that writes the dead letter has no
+        // subscription. Replies are sent without these headers.
         let headers = destination.headers.iter().filter(|_| !is_reply);
         let headers = headers.filter_map(|header| header.shown(&delivery.event));
         let to_reply = subscription.reply.as_ref().and_then(|reply| match reply {
@@ -93,7 +96,7 @@ impl DeadLetter {
             store: match &policy.sink {
                 Sink::Container(container) => Store::Container(container.clone()),
                 Sink::Queue(queue) => Store::Queue(queue.clone()),
-                // An address or a topic is tried before; this is where it goes if they fail.
+                // An address or a topic is tried first; this is the storage if that fails.
                 Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => {
                     Store::DefaultContainer
                 }
@@ -111,8 +114,9 @@ impl DeadLetter {
         }
     }
 
-    /// The dead letter of a delivery that a person has stopped: stored at once in the deployment's container, whatever its subscription
-    /// says about dead letters, to be replayed later.
+    /// Returns the dead letter of a delivery that an operator stopped. It is stored at once in the
+    /// default container, whatever the subscription states about dead letters, so that it can be
+    /// replayed later.
     #[must_use]
     pub fn set_aside(
         delivery: Delivery,
@@ -128,13 +132,13 @@ impl DeadLetter {
         Self { store: Store::DefaultContainer, not_before_ms: decided_ms, ..letter }
     }
 
-    /// True if nothing failed: a person has stopped its delivery, and replays it later.
+    /// Returns true if nothing failed: an operator stopped the delivery, and will replay it.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.newest_reason().known().is_some_and(Reason::sets_aside)
     }
 
-    /// Adds a detail to its newest reason; a long one is truncated.
+    /// Adds a detail to the newest reason, and truncates a long one.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         let detail = Some(truncated_detail(&detail.to_string()));
@@ -145,13 +149,15 @@ impl DeadLetter {
         self
     }
 
-    /// Why its last delivery ended: the one to its sink, if there was one, else the first.
+    /// Returns the reason of the last delivery: that to the sink if there was one, otherwise the
+    /// original one.
     #[must_use]
     pub fn newest_reason(&self) -> &Word<Reason> {
         self.returned.as_ref().map_or(&self.reason, |returned| &returned.reason)
     }
 
-    /// Stores it in the deployment's container instead, because its sink cannot take it.
+    /// Changes the storage to the default container, because the sink cannot accept the dead
+    /// letter.
     #[must_use]
     pub fn store_in_default(self, why: impl fmt::Display) -> Self {
         Self {
@@ -162,18 +168,18 @@ impl DeadLetter {
     }
 }
 
-/// The later of the decision and the delay after the last attempt; at once where there was none
-/// (Event Grid, "message delivery and retry", dead-letter events).
+/// Returns the decision or the last attempt plus the delay, whichever is later. Without an attempt
+/// it is the decision (Event Grid, "message delivery and retry", dead-letter events).
 fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64) -> u64 {
     let last = delivery.history.newest_attempt();
     last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
 }
 
-/// The mapped attributes of a custom event. Taken now, since the function that writes the dead
-/// letter does not know the mapping.
+/// Returns the mapped attributes of a custom event, because the function that writes the dead
+/// letter does not have the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
     let asked_for = match format {
-        // It shows the event as it was published.
+        // This format shows the event as it was published.
         Format::Namespace => false,
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
             delivery.event.shape() == Shape::Custom
@@ -182,8 +188,8 @@ fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> O
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
-/// The addresses with their queries: only Knative's format needs them, and a query may be
-/// confidential.
+/// Returns the addresses with their queries for the Knative format. Other formats do not need them,
+/// and a query may be confidential.
 fn addresses(
     delivery: &Delivery,
     subscription: &Subscription,

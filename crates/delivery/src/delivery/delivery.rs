@@ -1,11 +1,13 @@
-//! One event for one subscription, from its first attempt to its end: the state that travels.
+//! [`Delivery`]: one event for one subscription, from its first attempt to its end. This is the
+//! state that travels in messages.
 //!
-//! A [`DeadLetter`] holds its delivery, and a delivery to a sink holds its dead letter. So both types are here; a
-//! dead letter is made of a delivery in a file of its own.
+//! A delivery contains everything that a later invocation needs, so there is no database. Its id is
+//! derived from its subscription, the published record and the index in the record's array. A
+//! record that is processed twice has the same deliveries, and their dead letters have the same
+//! blobs.
 //!
-//! A delivery carries everything that a later invocation needs, so no database is needed. Its id is
-//! a function of its subscription, the published record and its index in the record's array: a
-//! record that is processed twice yields the same deliveries, and their dead letters the same blob.
+//! The type [`DeadLetter`] is here too, because it contains its delivery, and a delivery to a sink
+//! contains its dead letter. The module `deadletter` derives a dead letter from a delivery.
 
 use uuid::Uuid;
 
@@ -28,38 +30,39 @@ use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Respons
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::{ReplyTo, Subscription};
 
-/// The most bytes of the last answer's body that are stored.
+/// Maximum number of bytes of the last response body that are stored.
 pub const RESPONSE_KEPT_BYTES: usize = 4_096;
-/// The most headers of the last answer that are stored.
+/// Maximum number of headers of the last response that are stored.
 const HEADERS_KEPT: usize = 32;
-/// The most bytes of these headers, as JSON.
+/// Maximum size of these headers, as JSON.
 const HEADERS_KEPT_BYTES: usize = 4_096;
 
-/// The target of a delivery.
+/// The kind of recipient of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeliveryTarget {
-    /// A published event, to the subscription's destination.
+    /// The subscription's destination, for a published event.
     #[default]
     Destination,
-    /// A subscriber's reply, to the subscription's reply address.
+    /// The subscription's recipient of replies, for a reply of its destination.
     Reply,
-    /// A dead letter, to the subscription's sink.
+    /// The subscription's sink, for a dead letter.
     Sink(Box<DeadLetter>),
 }
 
 impl DeliveryTarget {
-    /// The topic on which a delivery of a subscription with this target is published; `None` if it is sent to an address.
+    /// Returns the topic to which a delivery with this target is published; `None` if it is sent to
+    /// an address.
     #[must_use]
     pub fn topic(&self, subscription: &Subscription) -> Option<TopicName> {
         match (self, &subscription.reply) {
             (Self::Destination, _) => subscription.destination.topic(),
-            // A reply that could not be published when it came, and is replayed.
+            // A reply that could not be published when it arrived, and is replayed.
             (Self::Reply, Some(ReplyTo::Topic(topic))) => Some(topic.clone()),
             (Self::Reply | Self::Sink(_), _) => None,
         }
     }
 
-    /// The value of the log field `leg`.
+    /// Returns the value of the log field `leg`.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -70,113 +73,113 @@ impl DeliveryTarget {
     }
 }
 
-/// Whether a delivery may share a request with others.
+/// The permission of a delivery to share a request with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
-    /// Allowed.
+    /// The delivery may share a request.
     #[default]
     Allowed,
-    /// A batch with it was refused: it gets one attempt in a request of its own, whatever its
-    /// policy's limit is.
+    /// A batch with this delivery was refused. It gets one attempt in a request of its own, even
+    /// beyond the limit of its policy.
     RetryAlone,
-    /// It had that attempt, and is not batched again.
+    /// The delivery had that attempt, and is not batched again.
     Disabled,
 }
 
 /// One event for one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id, a UUIDv5.
+    /// The id, a UUIDv5; see [`id_of`].
     pub id: Uuid,
-    /// The event, untouched.
+    /// The event with its original bytes.
     pub event: Event,
-    /// Its subscription.
+    /// The full name of the subscription.
     pub subscription: SubscriptionName,
     /// The published record.
     pub origin: Origin,
-    /// When the record was published: its SentTimestamp in the events queue.
+    /// Time of publication: SentTimestamp of the record in the events queue.
     pub published_ms: u64,
-    /// Before this time no attempt is made, and from it on the time to live counts: the publication, or a later moment that the event or
-    /// its subscription states.
+    /// The start. No attempt is made before it, and the time to live counts from it. It is the
+    /// publication, or a later moment that the event or the subscription states.
     pub starts_ms: u64,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// When the next attempt is due; at the end, when the last one was.
+    /// Time at which the next attempt is due; after the end, time at which the last one was due.
     pub due_ms: u64,
-    /// Its target.
+    /// The recipient of the delivery.
     pub target: DeliveryTarget,
-    /// The length of the chain of replies that led to it.
+    /// Length of the chain of replies that led to this delivery.
     pub hops: u32,
-    /// How many deliveries may still follow from it by replies; `None` for a published event, whose topic
-    /// says it.
+    /// Remaining reply budget; `None` for published events, where the topic's limit applies.
     pub replies_left: Option<u32>,
-    /// The topics whose dead letters led to it, and that of notices if one of its events was answered
-    /// with it; dead letters never return to one of them.
+    /// The topics whose dead letters led to this delivery, and the topic of notices if the event is
+    /// a reply to a notice. Dead letters of this delivery never go to one of them.
     pub via: Vec<TopicName>,
-    /// Whether it may share a request with others; not if the word is not known.
+    /// The permission to share a request with others. An unknown word counts as disabled.
     pub batching: Word<Batching>,
-    /// Whether an attempt of it was abandoned because its destination was slow to answer. That happens
-    /// once: all later attempts are made where nobody else waits for them.
+    /// True if an attempt was abandoned because the destination is slow to respond. This happens
+    /// once: all later attempts are made in the slow lane, where no other delivery waits for them.
     pub abandoned: bool,
-    /// How it was held since its last attempt.
+    /// The waits since the last attempt.
     pub hold: Hold,
-    /// Its attempts so far.
+    /// The attempts so far.
     pub history: History,
-    /// The beginning of the last answer's body; `None` when the last attempt got no answer or succeeded,
-    /// and where the subscription stores none.
+    /// The beginning of the last response body; `None` if the last attempt got no response or
+    /// succeeded, or if the subscription stores none.
     pub last_response: Option<Vec<u8>>,
-    /// The headers of the last answer, without credentials.
+    /// The headers of the last response, without credentials.
     pub last_headers: Vec<(String, String)>,
-    /// What the outcome of the last attempt does not say, if it failed.
+    /// Details of the last failed attempt that its outcome does not include.
     pub last_detail: Option<String>,
-    /// What its destination did to others while this one was put off; `None` after an attempt.
+    /// The last failure of the destination, if it deferred this delivery; `None` after an attempt.
     pub failing: Option<FailingDestination>,
-    /// The trace of its record (W3C `traceparent`); the event may carry another one itself.
+    /// The trace of the record (W3C `traceparent`). The event may contain another one.
     pub traceparent: Option<String>,
-    /// The dead letter that it replays, where its end is to be recorded.
+    /// The dead letter that this delivery replays; its end is then recorded.
     pub replay: Option<Replay>,
 }
 
-/// A dead letter: the delivery, why it ended, and how to store it. It holds everything that its blob contains,
-/// so the function that writes it needs no subscription file.
+/// A dead letter: the delivery, the reason for its end, and how to store it. It contains everything
+/// that its blob shows, so the function that writes it needs no subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The delivery as it ended.
+    /// The delivery at its end.
     pub delivery: Delivery,
-    /// Why it ended.
+    /// The reason for the end.
     pub reason: Word<Reason>,
-    /// What the reason's name does not say, for people: for example where the event is malformed.
+    /// Details for people that the reason does not include, such as the position in a malformed
+    /// event.
     pub detail: Option<String>,
-    /// When that was decided.
+    /// Time of the decision to end the delivery.
     pub decided_ms: u64,
-    /// It is not written before this time.
+    /// The dead letter is not written before this time.
     pub not_before_ms: u64,
-    /// Where it is stored.
+    /// The storage of the blob.
     pub store: Store,
-    /// Why it is not stored in its subscription's sink.
+    /// The reason why the dead letter is not stored in the subscription's sink.
     pub sink_error: Option<String>,
-    /// The failed delivery to its sink, if there was one.
+    /// The failed delivery to the sink, if there was one.
     pub returned: Option<Returned>,
-    /// The format of its blob.
+    /// The format of the blob.
     pub format: Format,
-    /// How the namespace format is laid out.
+    /// The layout of the namespace format.
     pub layout: Layout,
-    /// How the Knative format encodes the last answer.
+    /// The encoding of the last response in the Knative format.
     pub error_data: ErrorData,
-    /// When storage refuses it, retry until this long after the decision.
+    /// Time after the decision in which storing is retried if storage refuses.
     pub keep_trying_for_ms: u64,
-    /// The headers that were sent, never the secret ones.
+    /// The headers of the requests, without secret ones.
     pub headers: Vec<(String, String)>,
-    /// The destination without query and credentials; of a reply the address for replies.
+    /// The destination without query and credentials; for a reply, the recipient of replies.
     pub destination: Option<String>,
-    /// The mapped attributes of a custom event, where the format needs them.
+    /// The mapped attributes of a custom event, if the format needs them.
     pub mapped: Option<Mapped>,
-    /// The addresses with their queries, where the format needs them.
+    /// The addresses with their queries, if the format needs them.
     pub addresses: Option<Addresses>,
 }
 
 impl Delivery {
-    /// The mapped attributes of its event.
+    /// Returns the mapped attributes of the event.
     #[must_use]
     pub fn mapped(&self, mapping: &Mapping) -> Mapped {
         let Self { event, origin, subscription, published_ms, .. } = self;
@@ -189,7 +192,8 @@ impl Delivery {
         Mapped::of(event, mapping, published)
     }
 
-    /// A delivery before its first attempt, due since publication or at the moment for which its event is published.
+    /// Returns a delivery before its first attempt. It is due at publication, or at the moment that
+    /// its event states.
     #[must_use]
     pub fn new(
         event: Event,
@@ -206,7 +210,7 @@ impl Delivery {
             published_ms,
             starts_ms,
             attempts: 0,
-            // Not now: a record may be read twice.
+            // Not the current time, because a record may be processed twice.
             due_ms: starts_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
@@ -225,15 +229,16 @@ impl Delivery {
         }
     }
 
-    /// Moves its start to this long after its publication, or leaves a later one. Only before its first attempt.
+    /// Moves the start to this long after publication, unless it is later already. Call it only
+    /// before the first attempt.
     #[must_use]
     pub fn delayed(self, delay_ms: u64) -> Self {
         let starts_ms = self.starts_ms.max(self.published_ms.saturating_add(delay_ms));
         Self { starts_ms, due_ms: starts_ms, ..self }
     }
 
-    /// Records an exchange: one more attempt, one more entry, and as much of the answer to a failed one
-    /// as the subscription stores.
+    /// Records an exchange: one more attempt and one more entry. If it failed, it stores as much of
+    /// the response as the subscription states.
     pub fn record(&mut self, exchange: &Exchange, subscription: &Subscription) {
         let policy = &subscription.retry;
         self.attempts = self.attempts.saturating_add(1);
@@ -259,12 +264,12 @@ impl Delivery {
     }
 }
 
-/// The first headers of an answer, up to the limits.
+/// Returns the first headers of a response, up to the limits.
 fn kept_headers(exchange: &Exchange) -> Vec<(String, String)> {
     let headers = exchange.content.iter().flat_map(|content| &content.headers);
     let mut bytes = 0;
     let kept = headers.take(HEADERS_KEPT).take_while(|(name, value)| {
-        // What is escaped counts more.
+        // Counts the JSON form, because escaping makes headers longer.
         let json = serde_json::to_string(&(name, value)).unwrap_or_default();
         bytes += json.len();
         bytes <= HEADERS_KEPT_BYTES

@@ -1,10 +1,10 @@
-//! The length of details: texts for people about what went wrong.
+//! The length of details: texts for people about an error.
 
-/// A longer one quotes an event.
+/// Maximum length of a detail. Longer texts usually quote an event.
 const DETAIL_MAX_CHARS: usize = 500;
 
-/// Truncates a detail to its limit.
+/// Truncates a detail to its maximum length.
 pub(crate) fn truncated_detail(text: &str) -> String {
-    // By characters: a cut within one would not be UTF-8.
+    // Counts characters, because a cut within a character would not be UTF-8.
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }

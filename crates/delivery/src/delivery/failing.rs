@@ -1,7 +1,8 @@
-//! The last failure of a destination that keeps failing.
+//! [`FailingDestination`]: the last failure of a destination that keeps failing.
 //!
-//! Separate because it travels: from the process that saw it to the others, with each delivery that is put off because of it, and into
-//! the dead letters of those. So a dead letter without an attempt says what its destination does.
+//! This module is separate because the failure travels: to other processes, with each deferred
+//! delivery, and into dead letters. So a dead letter without an attempt shows why its destination
+//! was failing.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,21 +12,21 @@ use super::outcome::{Exchange, Outcome};
 /// The last failure of a destination that keeps failing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingDestination {
-    /// Time of the first failure after its last success.
+    /// Time of the first failure after the last success.
     pub since_ms: u64,
     /// The log name of the last outcome.
     pub outcome: String,
     /// The last HTTP status; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What the outcome does not say.
+    /// Details that the outcome does not include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 impl FailingDestination {
-    /// The state after an exchange with this outcome: `None` after a success. What the exchange does not say about the destination
-    /// changes nothing.
+    /// Returns the value after an exchange with this outcome; `None` after a success. An exchange
+    /// that did not test the destination changes nothing.
     #[must_use]
     pub fn after(known: Option<Self>, exchange: &Exchange, outcome: Outcome) -> Option<Self> {
         if outcome == Outcome::Success {

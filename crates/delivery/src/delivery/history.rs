@@ -1,6 +1,7 @@
-//! The attempts of a delivery, of which the first and the last are kept.
+//! [`History`]: the first and the last attempts of a delivery.
 //!
-//! Separate because more than a delivery has one: the failed delivery of a dead letter to its sink does too.
+//! This module is separate because the failed delivery of a dead letter to its sink has a history
+//! too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,35 +10,36 @@ use serde_json::Value;
 use super::outcome::Outcome;
 use super::word::Word;
 
-/// How many of the first attempts a history keeps.
+/// Number of first attempts that a history keeps.
 pub const HISTORY_FIRST: usize = 5;
-/// How many of the last attempts a history keeps.
+/// Number of last attempts that a history keeps.
 pub const HISTORY_LAST: usize = 20;
 
-/// One entry of a history.
+/// An attempt, or consecutive deferrals on probation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Start of the request.
     pub at_ms: u64,
-    /// What happened. A word that is not known counts as a failed attempt.
+    /// The outcome of the attempt. An unknown word counts as a failed attempt.
     pub outcome: Word<Outcome>,
-    /// The status, where there was an answer.
+    /// The HTTP status; `None` without a response.
     pub status: Option<u16>,
-    /// How long the exchange took.
+    /// Duration of the exchange.
     pub duration_ms: u64,
-    /// What a newer version wrote besides. Kept, because what happened does not change.
+    /// Fields that this version of the program does not know. They are kept, because they describe
+    /// the past.
     pub more: BTreeMap<String, Value>,
 }
 
 impl Entry {
-    /// An entry with nothing besides.
+    /// Returns an entry without unknown fields.
     #[must_use]
     pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
         Self { at_ms, outcome: outcome.into(), status, duration_ms, more: BTreeMap::new() }
     }
 }
 
-/// The attempts of a delivery: the first few and the last few, and how many between were left out.
+/// The first and the last attempts of a delivery, and the number of attempts omitted between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     first: Vec<Entry>,
@@ -46,14 +48,14 @@ pub struct History {
 }
 
 impl History {
-    /// A history from its stored entries, as read from a message.
+    /// Restores a history from the entries in a message.
     #[must_use]
     pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
         let mut history = Self::default();
         for entry in entries {
             history.push(entry);
         }
-        // Added: `push` has counted what does not fit, too.
+        // `push` has also counted the entries that do not fit.
         history.omitted = history.omitted.saturating_add(omitted);
         history
     }
@@ -71,37 +73,37 @@ impl History {
         }
     }
 
-    /// The first attempts.
+    /// Returns the first entries, oldest first.
     #[must_use]
     pub fn first(&self) -> &[Entry] {
         &self.first
     }
 
-    /// How many entries between the first and the last were left out.
+    /// Returns the number of entries that were omitted between the first and the last.
     #[must_use]
     pub fn omitted(&self) -> u32 {
         self.omitted
     }
 
-    /// The last attempts, after those left out.
+    /// Returns the last entries, after the omitted ones.
     pub fn last(&self) -> impl Iterator<Item = &Entry> {
         self.last.iter()
     }
 
-    /// The first attempt, from which the moments of a schedule count; it is never left out. Of entries of probation, which
-    /// are not attempts, one at most is before it.
+    /// Returns the first attempt, from which the moments of a schedule count. It is never omitted:
+    /// at most one entry of probation precedes it.
     #[must_use]
     pub fn first_attempt(&self) -> Option<&Entry> {
         self.first.iter().find(|entry| entry.outcome != Outcome::Probation)
     }
 
-    /// The newest entry.
+    /// Returns the newest entry.
     #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
         self.last.back().or_else(|| self.first.last())
     }
 
-    /// The newest attempt; entries of probation are not attempts.
+    /// Returns the newest attempt. Entries of probation are not attempts.
     #[must_use]
     pub fn newest_attempt(&self) -> Option<&Entry> {
         let newest_first = self.last.iter().rev().chain(self.first.iter().rev());

@@ -1,57 +1,60 @@
-//! The waits of a record or a delivery that cannot be decided now.
+//! [`Hold`]: the waits of a record or a delivery that cannot be processed now.
 //!
-//! Separate because undivided records and deliveries count these waits alike.
+//! This module is separate because undivided records and deliveries count these waits in the same
+//! way.
 
 use serde::{Deserialize, Serialize};
 
 use crate::waits;
 
-/// Counts of re-enqueues without an attempt since the last attempt, by cause, and the end of a wait for the subscriptions.
-/// Separate from the receive count, which indicates crashes of a function.
+/// Numbers of waits without an attempt since the last attempt, by cause, and the end of the wait
+/// for subscriptions. The receive count of SQS is separate: it indicates crashes of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hold {
-    /// Waits until the subscriptions can be read.
+    /// Waits because subscriptions could not be read.
     pub count: u32,
     /// Waits because an invocation had no time left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
-    /// Waits until its start. The first one is logged.
+    /// Waits until the start. Only the first one is logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
-    /// Slots of its destination's rate; it is due at the last one.
+    /// Slots of the destination's rate that the delivery was given. It is due at the last one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,
-    /// Waits without a place while its destination recovers.
+    /// Waits without a slot while the destination is recovering.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub away: u32,
-    /// Waits for a permit of its destination; the first one for its turn.
+    /// Waits for a permit of the destination. The first one is until its turn.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u32,
-    /// End of the wait for the subscriptions. A message is received earlier if that wait is longer than one delay.
+    /// End of the wait for subscriptions. The message arrives earlier if the wait is longer than
+    /// one SQS delay.
     pub until_ms: u64,
 }
 
 impl Hold {
-    /// True without any wait.
+    /// Returns true without any wait.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The hold after one more wait for the subscriptions.
+    /// Adds a wait for subscriptions.
     #[must_use]
     pub fn next(self, now_ms: u64) -> Self {
         let until_ms = now_ms.saturating_add(waits::unknown_ms(self.count));
         Self { count: self.count.saturating_add(1), until_ms, ..self }
     }
 
-    /// The hold after one more invocation without time, and its wait in milliseconds.
+    /// Adds a wait because an invocation had no time left, and returns its duration in
+    /// milliseconds.
     #[must_use]
     pub fn next_turn(self) -> (Self, u64) {
         (Self { turns: self.turns.saturating_add(1), ..self }, waits::no_time_ms(self.turns))
     }
 
-    /// Rest of the wait for the subscriptions.
+    /// Returns the remaining wait for subscriptions.
     #[must_use]
     pub fn left_ms(self, now_ms: u64) -> u64 {
         self.until_ms.saturating_sub(now_ms)

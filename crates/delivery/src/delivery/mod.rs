@@ -1,8 +1,8 @@
-//! The state of a delivery: its attempts so far, what an answer means, and how it ended.
+//! The state of a delivery: its attempts so far, the meaning of responses, and its end.
 //!
-//! [`Delivery`] is one event for one subscription. [`outcome`] says what happened in an attempt and
-//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`health`] holds
-//! what is known of destinations that are not healthy, [`replay`] what a replayed delivery knows of its job. What a delivery does next is decided by
+//! [`Delivery`] is one event for one subscription. [`outcome`] classifies attempts, and [`reason`]
+//! states why a delivery ended; a dead letter has both. [`health`] tracks unhealthy destinations.
+//! [`replay`] links replayed deliveries to their jobs. The next step of a delivery is decided in
 //! `machine`.
 
 mod addresses;

@@ -1,7 +1,7 @@
-//! The published record that a delivery comes from, and the id that follows from it.
+//! [`Origin`]: the published record of a delivery, and the id that is derived from it.
 //!
-//! Separate because ids depend on nothing else of a delivery: a record that is processed twice yields the same
-//! ones.
+//! This module is separate because ids depend on nothing else of a delivery. A record that is
+//! processed twice has deliveries with the same ids.
 
 use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
@@ -9,36 +9,36 @@ use uuid::{Builder, Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// The namespace of all ids of deliveries (UUIDv5).
+/// Namespace of all delivery ids (UUIDv5).
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
 
-/// The published record and the event's index in it.
-///
-/// Its fields are those of version 1 of the wire format.
+/// The published record, and the index of the event in it. The field names are those of version 1
+/// of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct OriginV1")]
 pub struct Origin {
     /// The SQS message id of the published record.
     pub message: String,
-    /// The event's index in the record's array; 0 for a single event.
+    /// The index of the event in the array of the record; 0 for a single event.
     pub index: u32,
 }
 
 impl Origin {
-    /// The origin of a reply or a dead letter of a delivery. The same delivery and the same `cause` have the same origin, so a repetition
-    /// leads to the same ids. The cause is the text of the reply, or a word for the dead letter.
+    /// Returns the origin of a reply or a dead letter of a delivery. `cause` is the text of the
+    /// reply, or a word for a dead letter. The same delivery and cause have the same origin, so a
+    /// repetition has the same ids.
     #[must_use]
     pub fn made_by(delivery: Uuid, cause: &str) -> Self {
         Self { message: Uuid::new_v5(&delivery, cause.as_bytes()).to_string(), index: 0 }
     }
 }
 
-/// The id of a delivery: UUIDv5 of subscription, published record and index, separated by line
-/// feeds (which no name contains).
+/// Returns the id of a delivery: the UUIDv5 of subscription, published record and index, separated
+/// by line feeds, which names cannot contain.
 #[must_use]
 pub fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
-    // Not formatted, and not by `Uuid::new_v5`, which computes the same without the processor's
-    // instructions for it: this runs for every event.
+    // Hashes the parts directly, because this runs for every event. `Uuid::new_v5` returns the same
+    // id, but without the processor's SHA instructions, and formatting needs an allocation.
     let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
     let index = origin.index.to_string();
     let parts = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index];

@@ -1,4 +1,4 @@
-//! A published record that waits before it is divided into deliveries.
+//! [`Publication`]: a published record that waits before it is divided into deliveries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,67 +13,69 @@ use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 
-/// Everything of a published record but its body. It travels with the body when the record is
-/// re-enqueued before it was read, so that its deliveries have the ids and the age that they would
-/// have had at once. Its fields are those of version 1 of the wire format.
+/// Everything about a published record except its body. It travels with the body if the record is
+/// re-enqueued before it is divided. So its deliveries get the same ids and age as without the
+/// wait. The field names are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The SQS message id it was published with. For a reply or a dead letter, see [`Origin::made_by`].
+    /// The SQS message id of the publication. For a reply or a dead letter, see
+    /// [`Origin::made_by`].
     pub message: String,
-    /// When it was published.
+    /// Time of publication.
     pub published_ms: u64,
-    /// The topic that its publisher named, valid or not.
+    /// The topic that the publisher named, valid or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// Its publisher's message group.
+    /// The message group of the publisher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The trace that published it.
+    /// The trace of the publisher (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// How it was held.
+    /// The waits of the record so far.
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
-    /// Which part of the record it is; none, if all of it.
+    /// The part of the record; `None` for the whole record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// Set if a delivery published the event: by forwarding it, as a reply, or as a dead letter.
+    /// Present if a delivery published the event: by forwarding it, as a reply, or as a dead
+    /// letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<Onward>,
 }
 
-/// Deliveries of an event inherit this from the delivery that led to it. Its fields are those of version 1 of the wire
-/// format.
+/// The values that deliveries of an event inherit from the delivery that published it. The field
+/// names are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
-    /// Number of answers and topics that led to them.
+    /// Number of replies and topics between the original event and these deliveries.
     pub hops: u32,
-    /// Number of deliveries that may follow from all of them together by answers.
+    /// Remaining reply budget of all these deliveries together.
     pub replies_left: u32,
-    /// The topics to which none of their dead letters goes.
+    /// The topics to which their dead letters never go; see [`Delivery::via`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<TopicName>,
-    /// The event is a dead letter: it must not end unseen, even if no subscription takes it any more.
+    /// True if the event is a dead letter. It must not be lost, even if no subscription matches it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_dead_letter: bool,
 }
 
-/// A part of a published record that was too large to be handled at once: some of its elements, for
-/// some subscriptions. Its fields are those of version 1 of the wire format.
+/// A part of a published record that is too large to be processed at once: some of its elements for
+/// some subscriptions. The field names are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The index that its first element has in the published record.
+    /// The index of the first element in the published record.
     pub first: u32,
-    /// How its elements are read. It stays as it was when the record was divided, or a changed file
-    /// would change their indexes.
+    /// The input of the topic when the record was divided. A later change must not change the
+    /// indexes.
     pub input: Input,
-    /// The subscriptions it is for.
+    /// The subscriptions of this part.
     #[serde(flatten)]
     pub names: NameRange,
 }
 
 impl Publication {
-    /// A delivery of its event with this index, before its first attempt.
+    /// Returns a delivery of the event with this index, before its first attempt.
     #[must_use]
     pub fn delivery(&self, index: u32, event: Event, subscription: SubscriptionName) -> Delivery {
         let origin = Origin { message: self.message.clone(), index };
@@ -87,14 +89,15 @@ impl Publication {
         }
     }
 
-    /// The delivery of its event with this index to a subscription, before its first attempt and with all that may follow.
+    /// Returns the delivery of the event with this index to a subscription, before its first
+    /// attempt. It has the whole reply budget.
     #[must_use]
     pub fn delivery_to(&self, index: u32, event: Event, to: &Subscription) -> Delivery {
         self.delivery(index, event, to.name.clone()).delayed(to.delay_ms)
     }
 
-    /// The deliveries of its event with this index to these subscriptions, before their first attempts. Each has
-    /// its share of what may follow.
+    /// Returns the deliveries of the event with this index to these subscriptions, before their
+    /// first attempts. The reply budget is divided among them.
     pub fn deliveries(
         &self,
         index: u32,
@@ -108,7 +111,7 @@ impl Publication {
         })
     }
 
-    /// The same publication for one of several parts, of which each has its share of what may follow.
+    /// Returns the publication for one of several parts, with its share of the reply budget.
     #[must_use]
     pub fn with_share(mut self, parts: usize, place: usize) -> Self {
         if let Some(Onward { replies_left, .. }) = &mut self.onward {
@@ -117,8 +120,8 @@ impl Publication {
         self
     }
 
-    /// A delivery that stands for all of it, whatever it contains. That of a part has an id of its own,
-    /// which depends on all that the part is.
+    /// Returns a delivery that represents the whole record, for a dead letter. For a part, the id
+    /// depends on everything that identifies the part.
     #[must_use]
     pub fn whole(&self, event: Event, subscription: SubscriptionName) -> Delivery {
         let Some(Part { first, names, .. }) = &self.part else {
@@ -131,7 +134,8 @@ impl Publication {
     }
 }
 
-/// The share that one of several parts has of a number. They differ by one at most; the larger ones come first.
+/// Returns the share of one of several parts in a number. Shares differ by at most one; the larger
+/// ones come first.
 #[must_use]
 pub fn share(number: u32, parts: usize, place: usize) -> u32 {
     let whole = usize::try_from(number).unwrap_or(usize::MAX);
@@ -140,7 +144,8 @@ pub fn share(number: u32, parts: usize, place: usize) -> u32 {
 }
 
 impl fmt::Display for Part {
-    /// For people: `elements from 20 on, subscriptions from "b" on, subscriptions before "c"`.
+    /// Prints the part for people:
+    /// `elements from 20 on, subscriptions from "b" on, subscriptions before "c"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "elements from {} on", self.first)?;
         if !self.names.from.is_empty() {

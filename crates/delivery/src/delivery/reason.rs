@@ -1,67 +1,67 @@
-//! The reasons of dead letters.
+//! [`Reason`]: the reasons of dead letters.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::document::hint::hint;
 
-/// The prefix of the names for statuses without a reason of their own. No other reason has it.
+/// Prefix of the names for statuses without a reason of their own. No other reason has this prefix.
 const OF_STATUS: &str = "UndeliverableDueToHttpStatus";
 
-/// Why a delivery ended without success. The same names are used in log fields, metric dimensions,
-/// dead letters and filters.
+/// The reason why a delivery ended without success. Log fields, metric dimensions, dead letters and
+/// filters use the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// All allowed attempts failed.
     MaxDeliveryAttemptsExceeded,
-    /// Too old when an attempt was due.
+    /// The time to live had passed when an attempt was due.
     TimeToLiveExceeded,
-    /// 400.
+    /// Status 400.
     UndeliverableDueToHttpBadRequest,
-    /// 401.
+    /// Status 401.
     UndeliverableDueToHttpUnauthorized,
-    /// 403.
+    /// Status 403.
     UndeliverableDueToHttpForbidden,
-    /// 404.
+    /// Status 404.
     UndeliverableDueToHttpNotFound,
-    /// 405.
+    /// Status 405.
     UndeliverableDueToHttpMethodNotAllowed,
-    /// 410: the destination is retired.
+    /// Status 410: the destination is retired.
     UndeliverableDueToHttpGone,
-    /// 413.
+    /// Status 413.
     UndeliverableDueToHttpPayloadTooLarge,
-    /// 415.
+    /// Status 415.
     UndeliverableDueToHttpUnsupportedMediaType,
-    /// 422.
+    /// Status 422.
     UndeliverableDueToHttpUnprocessable,
-    /// Any other status that is never retried.
+    /// Any other status that is never retried, below 300 or above 399.
     UndeliverableDueToHttpStatus(u16),
-    /// 3xx: redirects are never followed.
+    /// A status from 300 to 399: redirects are never followed.
     UndeliverableDueToRedirect,
     /// Requests to the address are not allowed.
     UndeliverableDueToBlockedAddress,
-    /// No request could be built.
+    /// No valid request can be made from the event.
     UndeliverableDueToInvalidRequest,
-    /// No document defines the subscription any more.
+    /// The subscription does not exist.
     SubscriptionNotFound,
-    /// No document defines the topic.
+    /// The topic does not exist.
     TopicNotFound,
-    /// Not an event.
+    /// The record is not a valid event.
     MalformedEvent,
-    /// Our own processing failed repeatedly.
+    /// The functions failed to process the record repeatedly.
     ProcessingFailed,
-    /// The event and its state no longer fit into one message.
+    /// The event and the state of its delivery do not fit into one message.
     EventTooLargeToResend,
-    /// A chain of replies that is too long.
+    /// The chain of replies is too long.
     ReplyLoop,
-    /// Its subscription is paused.
+    /// The subscription is paused.
     Paused,
-    /// Its destination is disabled.
+    /// An operator or a rule disabled the destination.
     DestinationDisabled,
 }
 
 impl Reason {
-    /// Every reason without a status.
+    /// All reasons without a status in their name.
     pub const NAMED: [Self; 22] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
@@ -87,10 +87,10 @@ impl Reason {
         Self::DestinationDisabled,
     ];
 
-    /// The reason that a person names; letters match in either case.
+    /// Parses a reason; case is ignored.
     ///
     /// # Errors
-    /// When there is none of this name: suggests the nearest, or lists all.
+    /// No reason has this name. The error suggests the most similar name, or lists all.
     pub fn named(text: &str) -> Result<Self, String> {
         let mut names: Vec<String> = Self::NAMED.iter().map(ToString::to_string).collect();
         let at = names.iter().position(|name| name.eq_ignore_ascii_case(text));
@@ -102,7 +102,7 @@ impl Reason {
         text.parse().map_err(|problem| format!("{problem}; {}", hint(text, &names)))
     }
 
-    /// The reason for a status that is never retried.
+    /// Returns the reason for a status that is never retried.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -120,14 +120,14 @@ impl Reason {
         }
     }
 
-    /// True if nothing failed: a person has stopped the delivery, and replays it later.
+    /// Returns true if nothing failed: an operator stopped the delivery, and will replay it.
     #[must_use]
     pub const fn sets_aside(self) -> bool {
         matches!(self, Self::Paused | Self::DestinationDisabled)
     }
 
-    /// The sentence that Event Grid namespaces write for this reason; other reasons are written by
-    /// name.
+    /// Returns the sentence that Event Grid namespaces write for this reason. Other reasons are
+    /// written by name.
     #[must_use]
     pub fn sentence(self) -> String {
         let sentence = match self {
@@ -165,7 +165,7 @@ impl fmt::Display for Reason {
         if let Self::UndeliverableDueToHttpStatus(status) = self {
             return write!(f, "{OF_STATUS}{status}");
         }
-        // The names of the variants are what is logged and stored.
+        // The names of the variants are the public names.
         fmt::Debug::fmt(self, f)
     }
 }

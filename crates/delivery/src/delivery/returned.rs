@@ -1,6 +1,8 @@
-//! The failed delivery of a dead letter to its sink, which the dead letter then reports.
+//! [`Returned`]: the failed delivery of a dead letter to its sink, which the dead letter then
+//! reports.
 //!
-//! Separate because it is no delivery any more: only what a blob shows of it is kept.
+//! This module is separate because such a delivery has ended: only the fields that the blob shows
+//! are kept.
 
 use super::history::History;
 use super::reason::Reason;
@@ -9,16 +11,16 @@ use super::word::Word;
 /// The failed delivery of a dead letter to its sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// The sink's address without credentials; `None` where the subscription is gone.
+    /// The address of the sink, without credentials; `None` if the subscription does not exist.
     pub address: Option<String>,
-    /// Why that delivery ended.
+    /// The reason why the delivery to the sink ended.
     pub reason: Word<Reason>,
-    /// What the reason's name does not say.
+    /// Details that the reason does not include.
     pub detail: Option<String>,
-    /// Attempts made.
+    /// Number of attempts at the sink.
     pub attempts: u32,
-    /// What happened.
+    /// The attempts at the sink.
     pub history: History,
-    /// The beginning of its last answer's body.
+    /// The beginning of the last response body of the sink.
     pub last_response: Option<Vec<u8>>,
 }

@@ -1,10 +1,12 @@
-//! The start of a delivery: the moment before which no attempt is made, and from which its time to live counts.
+//! The start of a delivery. No attempt is made before it, and the time to live counts from it.
 //!
-//! It is the latest of three: the publication, the `deliverat` of the event, and the publication and the `delay` of the subscription. For
-//! an event that is published at 9:00 for 10:00, a `delay` of PT30M changes nothing and one of PT2H makes it start at 11:00. Separate
-//! because everything that publishes asks whether a moment is possible ([`check_moment`]).
+//! The start is the latest of three moments: the publication, the event's `deliverat`, and the
+//! publication plus the subscription's `delay`. Example: an event is published at 9:00 for 10:00.
+//! With a `delay` of PT30M its delivery starts at 10:00, with PT2H at 11:00.
 //!
-//! Promises: a start is at most 14 days after publication. [`check_moment`] refuses one that leaves no time for an attempt.
+//! This module is separate because all code that publishes calls [`check_moment`]. A start is at
+//! most 14 days after publication. [`check_moment`] refuses moments that leave no time for an
+//! attempt.
 
 use std::borrow::Cow;
 
@@ -12,14 +14,14 @@ use crate::event::{DELIVER_AT, Event, Malformed};
 use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::time::moment;
 
-/// Checks that an event is published for a moment at which it could still be attempted.
+/// Checks that an event is published for a moment at which an attempt is possible.
 ///
 /// # Errors
-/// [`Malformed`] when the moment is 14 days after the publication, or later.
+/// [`Malformed`] if the moment is 14 days or more after the publication.
 pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     match event.deliver_at_ms() {
         Some(at_ms) if at_ms.saturating_sub(published_ms) >= LIFETIME_MAX_MS => {
-            // As it is written: a moment near the end of the year 9999 has no other text here.
+            // Quotes the original text: a moment near the end of the year 9999 has no other text.
             let written = event.members().text(DELIVER_AT).map(Cow::into_owned);
             let at = written.unwrap_or_else(|| moment::rfc3339(at_ms));
             Err(Malformed::TooFarAhead(at, moment::rfc3339(published_ms)))
@@ -28,7 +30,7 @@ pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     }
 }
 
-/// The start of a delivery of this event, without the delay of its subscription.
+/// Returns the start of a delivery, without the `delay` of its subscription.
 pub(super) fn of_event(event: &Event, published_ms: u64) -> u64 {
     let latest_ms = published_ms.saturating_add(LIFETIME_MAX_MS);
     event.deliver_at_ms().unwrap_or(published_ms).clamp(published_ms, latest_ms)

@@ -1,22 +1,23 @@
-//! The place of a dead letter: a container or a queue.
+//! [`Store`]: the storage of a dead letter, a container or a queue.
 //!
-//! Separate because a dead letter holds it, and is made from the sink of its subscription elsewhere.
+//! This module is separate because a dead letter contains its storage, and another module derives
+//! the storage from the sink of the subscription.
 
 use crate::subscription::sink::{Container, SinkQueue};
 
-/// Where a dead letter is stored.
+/// The storage of a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Store {
-    /// In the container of the deployment.
+    /// The container of the deployment.
     DefaultContainer,
-    /// In a container of its subscription's.
+    /// A container that the subscription names.
     Container(Container),
-    /// In an SQS queue outside the deployment.
+    /// An SQS queue outside the deployment.
     Queue(SinkQueue),
 }
 
 impl Store {
-    /// The container, if the subscription names one.
+    /// Returns the container that the subscription names; `None` for other storage.
     #[must_use]
     pub fn container(&self) -> Option<&Container> {
         let Self::Container(container) = self else { return None };

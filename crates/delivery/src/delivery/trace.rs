@@ -1,37 +1,37 @@
-//! The trace an event belongs to: W3C Trace Context, from the event or from the queue.
+//! [`Trace`]: the trace of an event (W3C Trace Context), from the event or from the queue.
 //!
-//! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they
-//! are sent as headers. An event without one belongs to the trace of its record, which SQS reports
-//! in `AWSTraceHeader`.
+//! A CloudEvent may have `traceparent` and `tracestate` (the distributed tracing extension).
+//! Requests send them as headers. An event without `traceparent` belongs to the trace of its
+//! record, which SQS reports in `AWSTraceHeader`.
 
 use std::borrow::Cow;
 
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// W3C Trace Context: senders should propagate at least this much of a `tracestate`; longer ones
-/// are dropped.
+/// Maximum length of `tracestate`; a longer one is dropped. W3C Trace Context requires senders to
+/// propagate at least this length.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;
 
-/// The trace of one event, in the form of headers.
+/// The trace of one event, as header values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// `traceparent`.
+    /// The header `traceparent`.
     pub parent: String,
-    /// `tracestate`.
+    /// The header `tracestate`.
     pub state: Option<String>,
 }
 
 impl Trace {
-    /// The `trace-id` of its `traceparent`.
+    /// Returns the `trace-id` of the `traceparent`.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.parent.split('-').nth(1)
     }
 }
 
-/// The id of a delivery's trace, as it is logged; `members` are those of its event.
+/// Returns the trace id of a delivery for logs. `members` are those of its event.
 #[must_use]
 pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a, str>> {
     let parent =
@@ -42,18 +42,18 @@ pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a
     }
 }
 
-/// The trace of a delivery: its event's own, else that of its record.
+/// Returns the trace of a delivery: that of its event, otherwise that of its record.
 #[must_use]
 pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
     let of_record = || Some(Trace { parent: delivery.traceparent.clone()?, state: None });
     of_event(&delivery.event).or_else(of_record)
 }
 
-/// The trace that an event carries itself.
+/// Returns the trace in the event itself.
 #[must_use]
 pub fn of_event(event: &Event) -> Option<Trace> {
-    // Most events carry none: searching for the word saves parsing the event. Only an escape could
-    // hide it.
+    // Most events have no trace. Searching for the word is faster than parsing. Only an escape
+    // sequence could hide the word.
     if !event.text().contains("traceparent") && !event.text().contains('\\') {
         return None;
     }
@@ -70,7 +70,7 @@ fn parent_in<'a>(members: &Members<'a>) -> Option<Cow<'a, str>> {
     members.text("traceparent").filter(|text| is_parent(text))
 }
 
-/// The `traceparent` of an X-Ray trace header such as
+/// Converts an X-Ray trace header to a `traceparent`. Example:
 /// `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
 /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
 #[must_use]
@@ -78,16 +78,16 @@ pub fn parent_of_xray(header: &str) -> Option<String> {
     let field = |name: &str| {
         header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
     };
-    // X-Ray's 8 and 24 digits together are the 32 digits of a trace-id in W3C.
+    // The 8 and 24 digits of X-Ray together are the 32 digits of a W3C trace-id.
     let (epoch, unique) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
-    // The lowest bit of the W3C flags.
+    // The flag `sampled` is the lowest bit of the W3C flags.
     let sampled = u8::from(field("Sampled") == Some("1"));
     let parent = format!("00-{epoch}{unique}-{}-{sampled:02x}", field("Parent")?);
     is_parent(&parent).then_some(parent)
 }
 
-/// Whether a text is a `traceparent`: version, trace, parent and flags in lower hexadecimal, none
-/// of them invalid.
+/// Returns true for a valid `traceparent`: version, trace, parent and flags in lower-case
+/// hexadecimal.
 fn is_parent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags] = parts[..] else { return false };
@@ -97,7 +97,7 @@ fn is_parent(text: &str) -> bool {
     let identifies = |part: &str, length: usize| {
         hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0')
     };
-    // W3C: version ff is forbidden, and an id of zeros only is invalid.
+    // W3C forbids version ff, and ids of zeros only.
     hexadecimal(version, 2)
         && version != "ff"
         && identifies(trace, 32)

@@ -1,6 +1,8 @@
-//! [`WaitReason`]: the reason of a gate of dispatch for a wait without an attempt. It is also a log field.
+//! [`WaitReason`]: the reason why a gate of dispatch defers a delivery without an attempt. It is
+//! also a log field.
 //!
-//! Separate because a wait changes the delivery by its reason alone: only [`Delivery::wait`] makes that change.
+//! This module is separate because only the reason of a wait determines how the wait changes the
+//! delivery. Only [`Delivery::wait`] makes that change.
 
 use super::Delivery;
 use super::history::Entry;
@@ -9,38 +11,39 @@ use super::outcome::Outcome;
 /// The reason of a wait without an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
-    /// It has not started: its event or its subscription states a later moment.
+    /// The delivery has not started: its event or its subscription states a later moment.
     Scheduled,
-    /// Its next attempt is not due.
+    /// The next attempt is not due.
     NotDue,
-    /// Its destination asked for a pause, by `Retry-After` of another response.
+    /// Another response of the destination asked for a pause, with `Retry-After`.
     RetryAfter,
-    /// Its destination is on probation.
+    /// The destination is on probation.
     Probation,
-    /// Its destination is slow to respond, and the delivery is attempted in the slow lane.
+    /// The destination is slow to respond, so the delivery is attempted in the slow lane.
     Slow,
-    /// This process already makes as many requests as its destination allows.
+    /// This process already has the maximum number of requests in flight to the destination.
     InFlight,
-    /// Its destination has not consented yet.
+    /// The destination has not consented yet.
     Consent,
-    /// The rate that its destination consented to is used up.
+    /// The rate to which the destination consented is used up.
     ConsentRate,
-    /// The delivery has a slot of its destination's rate.
+    /// The delivery has a slot within the rate of the destination.
     Slot,
-    /// No slot of its destination's rate is free yet.
+    /// The rate of the destination has no free slot yet.
     NoSlot,
-    /// Its destination recovers and has no place for the delivery, which comes back at a random time.
+    /// The destination is recovering and has no free slot. The delivery returns at a random time.
     Away,
-    /// Other functions use all permits of its destination; the delivery has a turn.
+    /// Other functions use all permits of the destination, and the delivery has a turn.
     Turn,
-    /// Other functions use all permits of its destination, and no turn is free yet.
+    /// Other functions use all permits of the destination, and no turn is free yet.
     NoTurn,
     /// The invocation had no time left.
     Time,
 }
 
 impl WaitReason {
-    /// The log field `why`. Several reasons share a word if people react to them alike.
+    /// Returns the value of the log field `why`. Reasons share a word if operators react to them in
+    /// the same way.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,14 +61,15 @@ impl WaitReason {
 }
 
 impl Delivery {
-    /// The reason why it waits until it is due.
+    /// Returns the reason why the delivery waits until it is due.
     #[must_use]
     pub fn why_not_due(&self, now_ms: u64) -> WaitReason {
         if now_ms < self.starts_ms { WaitReason::Scheduled } else { WaitReason::NotDue }
     }
 
-    /// True for a wait that no log line shows yet. The line of a failed attempt shows the wait for the retry. A long wait for the start is
-    /// several messages, and the line of the first one shows it.
+    /// Returns true if no log line has reported this wait yet. The line of a failed attempt reports
+    /// the wait for the retry. A long wait for the start is several messages; the line of the first
+    /// one reports it.
     #[must_use]
     pub fn is_news(&self, why: WaitReason) -> bool {
         match why {
@@ -86,10 +90,11 @@ impl Delivery {
         }
     }
 
-    /// Puts the delivery off until this time. A wait is not an attempt.
+    /// Defers the delivery until this time. A wait is not an attempt.
     pub fn wait(&mut self, why: WaitReason, now_ms: u64, until_ms: u64) {
         match why {
-            // The wait for a consent grows with the time since it was due.
+            // These waits leave `due_ms` unchanged. The wait for consent grows with the time since
+            // then.
             WaitReason::NotDue
             | WaitReason::Slow
             | WaitReason::Consent
@@ -125,9 +130,9 @@ impl Delivery {
         self.hold.slots = 0;
     }
 
-    /// Adds one entry to the history for all deferrals in a row.
+    /// Adds one entry to the history for consecutive deferrals.
     fn note_deferral(&mut self, now_ms: u64) {
-        // In a long outage they would remove the attempts from the history.
+        // One entry for each deferral of a long outage would displace the attempts.
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry::new(now_ms, Outcome::Probation, None, 0));
         }

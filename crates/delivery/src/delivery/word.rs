@@ -1,29 +1,31 @@
-//! [`Word`]: a word of an enumeration as it travels, also one of a newer version.
+//! [`Word`]: a word of an enumeration in a message, even if this version of the program does not
+//! know it.
 //!
-//! Two versions of the functions run side by side for a while, and the older one reads what the newer one
-//! wrote. A word that it does not know is kept as it is, so that it is still there when the newer one
-//! reads the message again, or in the dead letter. Only words that are reported, or may be ignored, are
-//! read like this: one that says what has to be done makes its attribute unreadable instead.
+//! During a deployment, two versions of the functions run at the same time, and the older one reads
+//! messages of the newer one. An unknown word is kept unchanged, for the newer version and for the
+//! dead letter. Only words that are reported or may be ignored have this type. A word that
+//! determines an action makes its attribute unreadable if it is unknown.
 
 use std::fmt;
 
-/// The longest word: as a value of a metric's dimension it must stay short.
+/// Maximum length of a word. Words are values of metric dimensions, which should be short.
 const WORD_MAX_BYTES: usize = 64;
 
-/// A word of an enumeration, known to this version or not.
+/// A word of an enumeration, known or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Word<T> {
-    /// One that this version writes too.
+    /// A word that this version writes too.
     Known(T),
-    /// One of a newer version, verbatim: letters, digits, `_` and `-`.
+    /// An unknown word, verbatim: letters, digits, `_` and `-`.
     Other(Box<str>),
 }
 
 impl<T> Word<T> {
-    /// The word that this text is, with the value that it has in this version.
+    /// Returns a word. `known` is its value in this version.
     ///
     /// # Errors
-    /// When no version would write it: a word goes into logs, metrics and dead letters.
+    /// The text is not a valid word. Words get into logs, metrics and dead letters, so other
+    /// characters are refused.
     pub fn read(text: &str, known: Option<T>) -> Result<Self, String> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let is_word = (1..=WORD_MAX_BYTES).contains(&text.len()) && text.bytes().all(is_part);
@@ -36,7 +38,7 @@ impl<T> Word<T> {
 }
 
 impl<T: Copy> Word<T> {
-    /// Its value, if this version knows it.
+    /// Returns the value; `None` for an unknown word.
     #[must_use]
     pub fn known(&self) -> Option<T> {
         match self {

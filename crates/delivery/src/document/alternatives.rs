@@ -1,4 +1,4 @@
-//! Alternatives: an enumeration of records, of which a document states one.
+//! [`Alternatives`]: an enumeration of records, of which a document states exactly one.
 
 use std::marker::PhantomData;
 
@@ -10,35 +10,36 @@ use super::reader::{Cursor, Fields};
 use super::schema::{DEFINITION, of_mapping};
 use super::value::Kind;
 
-/// An enumeration of records, of which a document states one.
+/// An enumeration of records, of which a document states exactly one.
 pub trait Alternatives: Sized {
-    /// The name of its type.
+    /// The name of the type.
     const NAME: &'static str;
-    /// Its description.
+    /// The description of the type.
     const ABOUT: &'static [&'static str];
-    /// The field whose word says which one; `None` if each is a field of its own.
+    /// The field whose word selects the alternative; `None` if each alternative is a field of its
+    /// own.
     const TAG: Option<&'static str>;
-    /// Their words.
+    /// The words for the alternatives.
     const KEYS: &'static [&'static str];
 
-    /// Reads the fields of the one with this word.
+    /// Reads the fields of the alternative with this word.
     fn read(key: &str, fields: &Fields<'_>) -> Option<Self>;
 
-    /// Its word and its fields.
+    /// Returns the word for the alternative, and its fields.
     fn write(&self) -> (&'static str, Map<String, Json>);
 
-    /// Its fields without what is shown nowhere.
+    /// Returns the fields for display, without secrets.
     fn shown(&self) -> Map<String, Json>;
 
-    /// Word, meaning and fields of each.
+    /// Returns the word, the description and the fields of each alternative.
     fn declarations() -> Vec<(&'static str, String, Vec<Declaration>)>;
 }
 
-/// One of several records.
+/// The kind of alternatives.
 pub struct OneOf<A>(PhantomData<A>);
 
 impl<A> OneOf<A> {
-    /// The kind of these alternatives.
+    /// The only value of this kind.
     pub const KIND: Self = Self(PhantomData);
 }
 
@@ -53,7 +54,8 @@ impl<A: Alternatives> Kind for OneOf<A> {
         match A::TAG {
             Some(tag) => at.mapping(|fields| {
                 let key = fields.required(tag).and_then(|at| at.choice(&words));
-                // The word decides which other fields are known, and it has a finding.
+                // An invalid word has a finding already. Without a valid word, the other fields
+                // cannot be checked.
                 let Some(key) = key else {
                     fields.accept_rest();
                     return None;
@@ -63,7 +65,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
             })?,
             None => at.mapping(|fields| {
                 let parent = fields.parent();
-                // All of them, so that none counts as unknown.
+                // Asks for every alternative, so that none counts as an unknown field.
                 let given = A::KEYS.iter().filter_map(|key| Some((*key, fields.own(key)?)));
                 let given: Vec<_> = given.filter(|(_, at)| !at.is_null()).collect();
                 match &given[..] {
@@ -123,13 +125,13 @@ impl<A: Alternatives> Kind for OneOf<A> {
     }
 }
 
-/// The names of required fields, with one more.
+/// Adds a name to the required fields of a schema.
 fn required_with(required: &Json, name: &str) -> Json {
     let others = required.as_array().into_iter().flatten().cloned();
     std::iter::once(json!(name)).chain(others).collect()
 }
 
-/// An alternative as a document states it.
+/// Returns an alternative as a document states it.
 fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
     match A::TAG {
         Some(tag) => {
@@ -140,7 +142,7 @@ fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
     }
 }
 
-/// Reports fields that belong to other alternatives than the one with this word.
+/// Reports fields that only other alternatives have.
 fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<'_>) {
     let all = A::declarations();
     let own = |name: &str| {
@@ -157,8 +159,9 @@ fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<
     }
 }
 
-/// Declares alternatives: an enumeration of records, of which a document states one, either as its only field
-/// (`by field`) or by a word in a field of the same mapping (`by "kind"`).
+/// Declares alternatives: an enumeration of records, of which a document states one. A document
+/// states it as its only field (`by field`), or with a word in a field of the same mapping
+/// (`by "kind"`).
 macro_rules! alternatives {
     (
         $(#[doc = $about:literal])+
@@ -174,7 +177,7 @@ macro_rules! alternatives {
         }
 
         impl $name {
-            /// The word for it in documents.
+            /// Returns the word for the alternative in documents.
             #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $key,)+ }

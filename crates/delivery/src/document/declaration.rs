@@ -1,4 +1,4 @@
-//! Declarations of fields, and settings as they are shown.
+//! [`Declaration`]: the declaration of a field, and [`Shown`]: a setting for display.
 
 use serde_json::Value as Json;
 
@@ -6,37 +6,38 @@ use super::reader::Cursor;
 
 /// The declaration of a field.
 pub struct Declaration {
-    /// Its name.
+    /// The name in documents.
     pub name: &'static str,
-    /// Its meaning.
+    /// The description for the reference and the JSON Schema.
     pub about: String,
-    /// Some document has to state it.
+    /// True if some document must state the field.
     pub is_required: bool,
-    /// The default where no document states it.
+    /// The value if no document states the field.
     pub default: Option<Json>,
-    /// The JSON Schema of its values.
+    /// The JSON Schema of the values.
     pub schema: Json,
-    /// The fields of a mapping that is merged field by field.
+    /// The fields of a merged mapping; empty for other kinds.
     pub fields: Vec<Declaration>,
 }
 
-/// A setting as it is shown.
+/// A setting for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
-    /// The names of its fields, joined by dots.
+    /// The path of the field, with dots between names.
     pub path: String,
-    /// Its value, without secrets.
+    /// The value for tools, without secrets.
     pub value: Json,
-    /// Its value for people.
+    /// The value for people.
     pub text: String,
 }
 
-/// The lines of a doc comment as one text.
+/// Joins the lines of a doc comment.
 pub fn text(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// The first position that states each field, with its path: the settings of a record, and where they are written.
+/// Finds the first position that states each field, with the path of the field. `explain --origins`
+/// shows these positions.
 pub fn origins<'a>(
     declarations: &[Declaration],
     documents: &[Cursor<'a>],

@@ -1,8 +1,8 @@
-//! Findings: what is wrong with a file, and where.
+//! [`Finding`]: a problem in a file, with its position.
 //!
-//! Separate from the reading, so that people, tools and tests see the same: a [`Finding`] is a
-//! value with its position, and [`Findings`] collects them while many documents are read. Every
-//! finding is one line of text: control characters from the file are replaced.
+//! This module is separate from reading, so that people, tools and tests get the same findings.
+//! [`Findings`] collects them while many documents are read. Every finding is one line of text:
+//! control characters from the file are replaced.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,72 +11,72 @@ use std::fmt;
 use serde::Serialize;
 
 words! {
-    /// The weight of a finding.
+    /// The severity of a finding.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
-        /// The document cannot be used as it is.
+        /// The document is unusable until the problem is corrected.
         Error = "error",
-        /// It can be used, but probably does not do what was intended.
+        /// The document is usable, but probably does not have the intended effect.
         Warning = "warning",
-        /// Needs no action. Reports a default, or ignored objects.
+        /// No action is needed. A note reports a default, or ignored objects.
         Note = "note",
     }
 }
 
-/// One problem at one position of one file. Its JSON is that of `lastmile check`.
+/// One problem at one position of one file. `lastmile check` prints it as JSON in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The weight of a finding.
+    /// Error, warning or note.
     pub severity: Severity,
-    /// The name of the file, as it was given.
+    /// The name of the file, as the caller gave it.
     pub file: String,
-    /// The line; 1 is the first.
+    /// The line, from 1.
     pub line: u64,
-    /// The column in characters; 1 is the first.
+    /// The column in characters, from 1.
     pub column: u64,
-    /// The field as a path, such as `spec.retry.maxAttempts`; empty for the document as a whole.
+    /// The path of the field, such as `spec.retry.maxAttempts`; empty for the document as a whole.
     pub field: String,
-    /// The problem.
+    /// The description of the problem.
     pub message: String,
-    /// The right spelling or value, where that is known.
+    /// The correct spelling or value, if it is known.
     pub help: Option<String>,
-    /// The reference that nothing maps to an address, where that is what is wrong.
+    /// The unresolved reference, if that is the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<MissingReference>,
 }
 
-/// A reference that needs an entry in a `Destinations` document.
+/// A reference without an entry in a `Destinations` document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingReference {
-    /// The key of the entry.
+    /// The key of the missing entry.
     pub key: String,
-    /// What its address is for.
+    /// The purpose of the address.
     #[serde(rename = "for")]
     pub used_for: ReferenceUse,
-    /// For a token: what its entry has to have.
+    /// For a token: the fields that the entry needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Needed>,
 }
 
 words! {
-    /// What an entry has to have for a token, as it is called there.
+    /// A field that an entry needs for a token, with its name in the document.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "camelCase")]
     pub enum Needed {
-        /// Where it is fetched.
+        /// The address of the token server.
         TokenUrl = "tokenUrl",
-        /// Who is calling.
+        /// The client id for the token server.
         ClientId = "clientId",
-        /// The name of the secret that proves it.
+        /// The name of the secret of the client.
         ClientSecret = "clientSecret",
-        /// What it is for.
+        /// The scope of the token.
         Scope = "scope",
     }
 }
 
 impl Needed {
-    /// Its spelling.
+    /// Returns an example of the field.
     #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
@@ -89,26 +89,27 @@ impl Needed {
 }
 
 words! {
-    /// What the address of a reference is for.
+    /// The purpose of the address of a reference.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "camelCase")]
     pub enum ReferenceUse {
-        /// Events or replies are sent there.
+        /// Events or replies are sent to the address.
         Events = "events",
-        /// Dead letters go there; without an address, to the default container.
+        /// Dead letters are sent to the address; without an entry, to the default container.
         DeadLetters = "deadLetters",
-        /// Events are sent there with a token; without what its entry needs, with none.
+        /// Events are sent with a token. If the entry lacks the needed fields, they are sent
+        /// without one.
         Token = "token",
     }
 }
 
 impl Finding {
-    /// `file:line:column`.
+    /// Returns `file:line:column`.
     pub fn location(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
-    /// `field: message`.
+    /// Returns `field: message`.
     pub fn problem(&self) -> String {
         if self.field.is_empty() {
             return self.message.clone();
@@ -118,17 +119,17 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// `file:line:column: error: field: message; help`.
+    /// Prints `file:line:column: error: field: message; help`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.location(), self.severity.as_str(), self.problem())?;
         self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }
 
-/// A position in one of the files that are read together; ordered as they are read.
+/// A position in one of several files, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
-    /// Which file.
+    /// The index of the file.
     pub file: usize,
     /// The line, from 1.
     pub line: u64,
@@ -137,43 +138,43 @@ pub struct SourcePosition {
 }
 
 impl SourcePosition {
-    /// The position of what no file states.
+    /// The position of values that are in no file.
     pub const NOWHERE: Self = Self { file: usize::MAX, line: 0, column: 0 };
 }
 
-/// The text of a finding: what is wrong, and perhaps what would be right.
+/// The text of a finding: the problem, and optionally the correction.
 pub struct Message {
     text: String,
     help: Option<String>,
-    /// In a box, so that a message is small beside a value.
+    /// In a box, because results contain messages and should be small.
     reference: Option<Box<MissingReference>>,
 }
 
 impl Message {
-    /// The problem.
+    /// Returns a message with the description of the problem.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), help: None, reference: None }
     }
 
-    /// Replaces the text, and keeps the help.
+    /// Replaces the text and keeps the help.
     pub fn with_text(self, text: String) -> Self {
         Self { text, ..self }
     }
 
-    /// Adds what would be right.
+    /// Adds the correction.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds the reference that needs an address.
+    /// Adds the reference that has no address.
     pub fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
         let reference = MissingReference { key: key.to_owned(), used_for, needs: Vec::new() };
         self.reference = Some(Box::new(reference));
         self
     }
 
-    /// Says what the entry of that reference has to have.
+    /// Adds the fields that the entry of the reference needs.
     pub fn needs(mut self, needs: Vec<Needed>) -> Self {
         if let Some(reference) = &mut self.reference {
             reference.needs = needs;
@@ -181,7 +182,7 @@ impl Message {
         self
     }
 
-    /// A finding of it in a file as a whole.
+    /// Returns a finding about a file as a whole.
     pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
         let reference = reference.map(|reference| *reference);
@@ -209,26 +210,26 @@ impl From<&str> for Message {
     }
 }
 
-/// The findings of all files so far. They are added through a shared reference, since many cursors
-/// report at once.
+/// The findings of all files so far. Adding needs only a shared reference, because many cursors
+/// report at the same time.
 pub struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
-    /// The indexes of the errors among them.
+    /// The indexes of the errors in `gathered`.
     errors: RefCell<Vec<usize>>,
-    /// The fields at the positions of translated values, as their own documents name them.
+    /// For each position of a translated value, the path of the field in the original document.
     translated: RefCell<BTreeMap<SourcePosition, String>>,
 }
 
 impl Findings {
-    /// None yet, about files of these names.
+    /// Returns an empty collection for files with these names.
     pub fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
         let files = files.map(str::to_owned).collect();
         let (gathered, errors) = (RefCell::default(), RefCell::default());
         Self { files, gathered, errors, translated: RefCell::default() }
     }
 
-    /// Adds one.
+    /// Adds a finding.
     pub fn add(&self, severity: Severity, position: SourcePosition, field: &str, message: Message) {
         let finding = Finding {
             severity,
@@ -247,41 +248,42 @@ impl Findings {
         gathered.push((position, finding));
     }
 
-    /// Notes that the value at a position is translated from this field.
+    /// Records that the value at a position is translated from this field.
     pub fn note_translated(&self, position: SourcePosition, field: &str) {
         self.translated.borrow_mut().insert(position, field.to_owned());
     }
 
-    /// The field at the position of a translated value, as its own document names it.
+    /// Returns the original field of the translated value at a position.
     pub fn translated_field(&self, position: SourcePosition) -> Option<String> {
         self.translated.borrow().get(&position).cloned()
     }
 
-    /// How many errors there are so far, to compare before and after a part is read.
+    /// Returns the number of errors so far. Compare it before and after reading a part.
     pub fn errors(&self) -> usize {
         self.errors.borrow().len()
     }
 
-    /// The first error after so many errors.
+    /// Returns the first error after the first `errors` ones.
     pub fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
         let at = *self.errors.borrow().get(errors)?;
         Some(Box::new(self.gathered.borrow().get(at)?.1.clone()))
     }
 
-    /// The name of a file.
+    /// Returns the name of a file.
     pub fn file(&self, file: usize) -> &str {
         self.files.get(file).map_or("", String::as_str)
     }
 
-    /// A position as text.
+    /// Returns a position as text.
     pub fn location(&self, position: SourcePosition) -> String {
         format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
-    /// All of them, in the order of files and lines, each once: a part of a template may be read several times.
+    /// Returns all findings by file and line, without duplicates: a part of a template may be read
+    /// several times.
     pub fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
-        // Stable: findings at one position keep the order in which they were found.
+        // The sort is stable, so findings at one position keep their order.
         gathered.sort_by_key(|(position, _)| *position);
         let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
         for (position, finding) in gathered {
@@ -298,15 +300,15 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The longest text of a file that a message quotes, in characters.
+/// Maximum length of a quotation in a message, in characters.
 const QUOTED_MAX: usize = 80;
 
-/// A text of a file within a message: in quotes, truncated where it is long.
+/// Quotes a text of a file for a message, and shortens a long one.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text))
 }
 
-/// A name of a file within a message: truncated if it is long.
+/// Shortens a long name of a file for a message.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX).and_then(|(end, _)| text.get(..end)) {
         Some(beginning) => format!("{beginning}…"),

@@ -1,9 +1,9 @@
-//! The hint for an unknown word: "did you mean …?", or the list of known words.
+//! Hints for an unknown word: "did you mean …?", or the list of known words.
 //!
-//! Separate because it compares words only, whatever they name: fields, kinds, values.
+//! This module is separate because it only compares words: names of fields, kinds or values.
 
-/// The hint for an unknown word: the nearest known one, else the list. A word that is known but not
-/// allowed in its place is not suggested for itself.
+/// Returns a hint for an unknown word: the nearest known word, otherwise the list. A word that is
+/// known but invalid at this place is not suggested again.
 pub fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
@@ -14,15 +14,15 @@ pub fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// Sorts words by their distance from this one, the nearest first, and then by themselves.
+/// Sorts words by their distance from this one, then alphabetically.
 pub fn sort_nearest_first(word: &str, words: &mut [String]) {
     words.sort_by_cached_key(|candidate| (distance(word, candidate), candidate.clone()));
 }
 
-/// The longest word that is compared, in characters: the work grows with the length.
+/// Maximum number of characters that are compared. The time grows with the length.
 const WORD_MAX: usize = 64;
 
-/// The edit distance of two words, ignoring case.
+/// Returns the edit distance of two words; case is ignored.
 fn distance(a: &str, b: &str) -> usize {
     let [a, b] = [a, b]
         .map(|word| word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<String>());

@@ -1,4 +1,4 @@
-//! The kinds of values that fields are declared with.
+//! The kinds of values for declarations of fields.
 
 pub use super::alternatives::{Alternatives, OneOf};
 pub use super::record::{Merged, Whole};

@@ -1,6 +1,8 @@
-//! Documents: trees of values that know their positions, a cursor that reads typed values from them, and findings.
+//! Documents: trees of values with positions, a cursor that reads typed values from them, and
+//! findings.
 //!
-//! Separate because it knows no field. Other modules declare fields with it (`record`). Of this crate it imports only `time`.
+//! This module is separate because it contains no concrete field. Other modules declare fields with
+//! `record`. Of this crate it imports only `time`.
 
 #[macro_use]
 pub mod record;

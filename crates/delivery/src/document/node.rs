@@ -1,32 +1,33 @@
-//! Documents: trees of values in which every node and every key knows its position.
+//! [`Node`]: documents as trees of values, in which every node and every key has a position.
 //!
-//! Separate because typed deserialization cannot do what findings need: continue after the first problem, and give its
-//! position.
+//! This module is separate from typed deserialization, which stops at the first error and reports
+//! no positions.
 
 use super::findings::SourcePosition;
 
-/// What is somewhere in a file, and its position.
+/// An item of a file, with its position.
 #[derive(Clone, PartialEq)]
 pub struct Placed<T> {
-    /// The value itself.
+    /// The item itself.
     pub value: T,
-    /// Line and column in its file.
+    /// File, line and column.
     pub position: SourcePosition,
 }
 
-/// A value and its position.
+/// A value with its position.
 pub type Node = Placed<Value>;
 
-/// The key of a field and its position; a number is its text.
+/// The key of a field with its position. A number becomes its text.
 pub type Key = Placed<String>;
 
 impl Node {
-    /// A value that is in no file.
+    /// Converts a JSON value that is in no file.
     pub fn of_json(value: &serde_json::Value) -> Self {
         Self::of_json_at(value, SourcePosition::NOWHERE)
     }
 
-    /// A value that something at this position stands for.
+    /// Converts a JSON value and gives it this position, for example that of the text from which it
+    /// was derived.
     pub fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
         use serde_json::Value as Json;
 
@@ -51,12 +52,13 @@ impl Node {
         Self { value, position }
     }
 
-    /// An empty mapping at this position.
+    /// Returns an empty mapping at this position.
     pub const fn empty(position: SourcePosition) -> Self {
         Self { value: Value::Map(Vec::new()), position }
     }
 
-    /// Sets the value at a path of fields. Mappings on the way that are not there yet are at its position.
+    /// Sets the value at a path of fields. Missing mappings on the way are created at the position
+    /// of the value.
     pub fn set(&mut self, path: &str, node: Self) {
         let position = node.position;
         let mut of = self;
@@ -76,7 +78,7 @@ impl Node {
         *of = node;
     }
 
-    /// This mapping with the fields of another one in place of its own, down to this depth.
+    /// Replaces the fields of this mapping by those of another one, recursively down to this depth.
     pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();
@@ -91,7 +93,7 @@ impl Node {
         self
     }
 
-    /// Puts the value and all that is in it into this file.
+    /// Sets the file of the value and of everything in it.
     pub fn put_into(&mut self, file: usize) {
         self.position.file = file;
         match &mut self.value {
@@ -113,7 +115,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The text here, if this is text.
+    /// Returns the text of a text node.
     pub fn text(&self) -> Option<&str> {
         let Value::Text(text) = &self.value else { return None };
         Some(text)
@@ -124,7 +126,7 @@ impl Node {
         matches!(self.value, Value::Map(_))
     }
 
-    /// The value at a path of fields.
+    /// Returns the value at a path of fields.
     pub fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |of, name| {
             let Value::Map(entries) = &of.value else { return None };
@@ -136,15 +138,15 @@ impl Node {
 /// The content of a node.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// Nothing: `~`, `null`, or no text at all.
+    /// No value: `~`, `null`, or nothing at all.
     Null,
-    /// `true` or `false`; the other words of old YAML are text.
+    /// `true` or `false`. Other booleans of YAML 1.1, such as `yes`, are text.
     Bool(bool),
     /// A whole number.
     Integer(i128),
-    /// Any other number, as it is written.
+    /// Any other number, with its original digits.
     Fraction(Fraction),
-    /// Text.
+    /// A string.
     Text(String),
     /// A sequence.
     List(Vec<Node>),
@@ -152,20 +154,20 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A number in its own digits: a double would round it.
+/// A number in its original digits, because a floating-point number would round it.
 #[derive(Clone, PartialEq)]
 pub struct Fraction {
     written: String,
 }
 
 impl Fraction {
-    /// The number that is written like this.
+    /// Wraps the text of a number.
     #[must_use]
     pub const fn new(written: String) -> Self {
         Self { written }
     }
 
-    /// As JSON spells it; YAML also has `+1.5`, `.5` and `5.`.
+    /// Returns the JSON spelling. YAML also allows `+1.5`, `.5` and `5.`.
     pub fn json(&self) -> String {
         let text = self.written.strip_prefix('+').unwrap_or(&self.written);
         let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
@@ -181,14 +183,14 @@ impl Fraction {
 }
 
 impl<T> Placed<T> {
-    /// Another value at the same position.
+    /// Returns another item at the same position.
     pub fn with<U>(&self, value: U) -> Placed<U> {
         Placed { value, position: self.position }
     }
 }
 
 impl Value {
-    /// The kind of the value, for messages.
+    /// Returns the kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",

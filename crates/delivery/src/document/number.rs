@@ -1,27 +1,28 @@
-//! Numbers of filters, exactly: decimal digits, never a float.
+//! [`Number`]: exact decimal numbers for filters, without floating point.
 //!
-//! Separate because an event's numbers are compared as their publisher wrote them: 9007199254740993
-//! is not 9007199254740992, `5.0` is 5, and `1e400` is a number like any other. Promises: comparing
-//! needs no more memory than the spellings take, whatever the exponent. No arithmetic.
+//! This module is separate because numbers of events are compared exactly as publishers wrote them.
+//! 9007199254740993 does not equal 9007199254740992, `5.0` equals 5, and `1e400` is a valid number.
+//! A comparison needs no more memory than the text of the numbers, for any exponent. There is no
+//! arithmetic.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The most digits before the point of a number that is written without an exponent.
+/// Maximum number of digits before the point in numbers that are printed without an exponent.
 const PLAIN_DIGITS_MAX: usize = 20;
 
-/// A decimal number, equal and ordered by value.
+/// A decimal number, compared by value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
-    /// The digits after `0.`, without zeros at either end; none for zero.
+    /// The digits after `0.`, without zeros at either end; empty for zero.
     digits: String,
-    /// The power of ten that `0.digits` is multiplied by; 0 for zero.
+    /// The power of ten by which `0.digits` is multiplied; 0 for zero.
     exponent: i64,
 }
 
 impl Number {
-    /// Reads a number as JSON spells it: `-12.5e3`; `None` for any other text.
+    /// Parses a JSON number such as `-12.5e3`. Returns `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -38,7 +39,7 @@ impl Number {
         let leading_zeros = i64::try_from(all.len() - digits.len()).ok()?;
         let digits = digits.trim_end_matches('0');
         let exponent = read_exponent(exponent)?;
-        // There is one zero: -0, 0.0 and 0e7 are equal.
+        // Zero has one representation, so -0, 0.0 and 0e7 are equal.
         if digits.is_empty() {
             return Some(Self { negative: false, digits: String::new(), exponent: 0 });
         }
@@ -47,7 +48,7 @@ impl Number {
         Some(Self { negative, digits: digits.to_owned(), exponent })
     }
 
-    /// By distance from zero; zero itself is handled by the caller.
+    /// Compares absolute values. The caller handles zero.
     fn magnitude(&self, other: &Self) -> Ordering {
         self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits))
     }
@@ -61,8 +62,8 @@ impl Number {
     }
 }
 
-/// The spelling that [`Number::parse`] reads back to an equal number, also at the ends of the exponents: 1200,
-/// -12.5, 0.1e-6, 12e400.
+/// Prints a text that [`Number::parse`] parses to an equal number, even for extreme exponents.
+/// Examples are 1200, -12.5, 0.1e-6 and 12e400.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { negative, digits, exponent } = self;
@@ -76,7 +77,7 @@ impl fmt::Display for Number {
                 Some(_) | None => write!(f, "{digits:0<places$}"),
             },
             None if *exponent < 0 => write!(f, "0.{digits}e{exponent}"),
-            // Not with a point before them: the largest exponent would not be read back.
+            // Prints no point here: with one, the largest exponent could not be parsed again.
             None => {
                 let places = i64::try_from(digits.len()).unwrap_or(i64::MAX);
                 write!(f, "{digits}e{}", exponent.saturating_sub(places))
@@ -100,7 +101,7 @@ impl PartialOrd for Number {
     }
 }
 
-/// A whole number with an optional sign; one that is too large is clamped.
+/// Parses a whole number with an optional sign. A number that is too large is clamped.
 fn read_exponent(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

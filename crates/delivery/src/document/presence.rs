@@ -1,4 +1,4 @@
-//! The presence of a field: required, optional, or with a default.
+//! [`Presence`]: the rule for a missing field: required, optional, or a default.
 
 use serde_json::Value as Json;
 
@@ -6,43 +6,43 @@ use super::declaration::{Declaration, Shown, text};
 use super::reader::Fields;
 use super::value::Kind;
 
-/// The presence of a field: required, optional, or with a default.
+/// The rule for a missing field: required, optional, or a default.
 pub trait Presence {
-    /// The value of the field.
+    /// The type of the field's values.
     type Value;
 
-    /// The field of this name.
+    /// Reads the field with this name.
     fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<Self::Value>;
 
-    /// The value as a document states it; `None` if the document leaves it out.
+    /// Returns the value as a document states it; `None` if the document omits the field.
     fn write(&self, value: &Self::Value) -> Option<Json>;
 
-    /// The same without what is shown nowhere.
+    /// Returns the value for display, without secrets; `None` if there is no value.
     fn shown(&self, value: &Self::Value) -> Option<Json>;
 
-    /// The declaration with this name and meaning.
+    /// Returns the declaration of a field with this name and description.
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration;
 
-    /// Adds its settings as they are shown.
+    /// Adds the value as settings for display.
     fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>);
 }
 
-/// A field that some document has to state: that of a user, or the defaults of a profile.
+/// A field that some document must state: that of a user, or the defaults of a profile.
 pub struct Required<K>(pub K);
 
-/// A field without a default; the text says what its absence means.
+/// A field without a default. The text describes its absence.
 pub struct Optional<K>(pub K, pub &'static str);
 
 /// A field with a default of its own.
 pub struct Or<K, V>(pub K, pub V);
 
-/// The field as its kind reads it, if a document states it.
+/// Reads the field with its kind, if a document states it.
 fn stated<K: Kind>(kind: &K, fields: &Fields<'_>, name: &'static str) -> Option<Option<K::Value>> {
     let at = if K::NULL_IS_ABSENT { fields.given(name) } else { fields.get(name) };
     at.map(|at| kind.read_over(&at, &fields.bases_of(name, &at)))
 }
 
-/// Returns true for a default that tells a reader no more than the absence of the field.
+/// Returns true for a default that has the same meaning as an absent field.
 fn is_empty(default: &Json) -> bool {
     match default {
         Json::Null => true,

@@ -1,8 +1,14 @@
-//! Records: mappings whose fields are declared once, each with its name, its kind of value and what it means.
+//! [`Record`]: a mapping whose fields are declared once, each with its name, its kind of value and
+//! its meaning.
 //!
-//! A declaration gives the type of the field, how a document states it, the canonical JSON, the JSON Schema, the rows of
-//! the reference, and the names by which `explain` shows values and their origins. A record is read from several
-//! documents at once: each field has the value of the first of them that states it.
+//! A declaration defines:
+//! - the type of the field;
+//! - its form in documents and in the canonical JSON;
+//! - its JSON Schema and its row in the reference;
+//! - the name with which `explain` shows its value and its origin.
+//!
+//! A record is read from several documents together. The first document that states a field
+//! determines its value.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,28 +23,28 @@ use super::value::Kind;
 
 /// A mapping with declared fields.
 pub trait Record: Sized {
-    /// The name of its type.
+    /// The name of the type.
     const NAME: &'static str;
-    /// What it is, in a sentence.
+    /// The description of the type.
     const ABOUT: &'static [&'static str];
 
-    /// Reads all fields; a missing or invalid one is reported, and there is then no record.
+    /// Reads all fields. Reports missing and invalid ones and returns `None` if there are any.
     fn read(fields: &Fields<'_>) -> Option<Self>;
 
-    /// The fields as a document states them.
+    /// Returns the fields as a document states them.
     fn write(&self) -> Map<String, Json>;
 
-    /// The fields as they are shown, without secrets.
+    /// Returns the fields for display, without secrets.
     fn shown(&self) -> Map<String, Json>;
 
-    /// The declarations of its fields, in their order.
+    /// Returns the declarations of the fields, in order.
     fn declarations() -> Vec<Declaration>;
 
-    /// Its settings as they are shown, with their names below `path`.
+    /// Adds the fields as settings for display, with names below `path`.
     fn show(&self, path: &str, shown: &mut Vec<Shown>);
 }
 
-/// Declares a record: a type whose fields state their name in documents and their kind of value.
+/// Declares a record: a type whose fields state their names in documents and their kinds of value.
 #[macro_export]
 macro_rules! record {
     (
@@ -60,7 +66,7 @@ macro_rules! record {
             const ABOUT: &'static [&'static str] = &[$($about),+];
 
             fn read(fields: &$crate::document::reader::Fields<'_>) -> Option<Self> {
-                // Each is read, even after an error: all of them get their findings.
+                // Reads every field even after an error, so that each gets its findings.
                 $(let $field = $crate::document::presence::Presence::read(&$presence, fields, $key);)+
                 let record = Self { $($field: $field?,)+ };
                 $($check(&record, fields)?;)?
@@ -95,7 +101,7 @@ macro_rules! record {
     };
 }
 
-/// A mapping without fields of its own, such as an alternative that is only a word.
+/// A mapping without fields, such as an alternative that is only a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NoFields;
 
@@ -122,7 +128,7 @@ impl Record for NoFields {
     fn show(&self, _path: &str, _shown: &mut Vec<Shown>) {}
 }
 
-/// A pointer to a record is that record.
+/// Implements `Record` for pointers to records.
 macro_rules! pointers {
     ($($pointer:ident),+) => {$(
         impl<R: Record> Record for $pointer<R> {
@@ -154,19 +160,20 @@ macro_rules! pointers {
 
 pointers!(Box, Arc);
 
-/// A record that is merged field by field: a field that this document leaves out has the value of the next one.
+/// The kind of records that are merged field by field. A field that one document omits has the
+/// value of the next document.
 pub struct Merged<R>(PhantomData<R>);
 
-/// A record that replaces that of other documents as a whole.
+/// The kind of records that replace those of later documents as a whole.
 pub struct Whole<R>(PhantomData<R>);
 
 impl<R> Merged<R> {
-    /// The kind of this record.
+    /// The only value of this kind.
     pub const KIND: Self = Self(PhantomData);
 }
 
 impl<R> Whole<R> {
-    /// The kind of this record.
+    /// The only value of this kind.
     pub const KIND: Self = Self(PhantomData);
 }
 

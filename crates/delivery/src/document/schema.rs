@@ -4,10 +4,12 @@ use serde_json::{Value as Json, json};
 
 use super::declaration::{Declaration, text};
 
-/// The member of a schema that names its definition, under which the schema of all documents has it once.
+/// The member of a schema that names its definition. The schema of all documents contains each
+/// definition once.
 pub const DEFINITION: &str = "$definition";
 
-/// The JSON Schema of a mapping with these fields. Its properties are a list of pairs, since their order matters to readers.
+/// Returns the JSON Schema of a mapping. Properties are a list of pairs, because their order
+/// matters to readers.
 pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
     let required: Vec<&str> =
         declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
@@ -24,7 +26,7 @@ pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) ->
     schema
 }
 
-/// The properties of a mapping with these fields, as a list of pairs.
+/// Returns the properties of a mapping, as a list of pairs.
 pub fn properties(declarations: Vec<Declaration>) -> Json {
     let property = |Declaration { name, about, default, mut schema, .. }: Declaration| {
         schema["description"] = json!(about);

@@ -1,6 +1,7 @@
-//! Kinds of values: how each is read, written, described and shown.
+//! [`Kind`]: how values of a field are read, written, described and shown.
 //!
-//! Separate from the records that use them: a kind is declared once, however many fields are of it.
+//! This module is separate from the records that use kinds, because many fields can have the same
+//! kind.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -19,41 +20,41 @@ pub trait Kind {
     /// The type of the values.
     type Value;
 
-    /// Treats `null` as absent: exported resources have it for absent mappings.
+    /// True if `null` counts as absent. Exported resources have `null` for absent mappings.
     const NULL_IS_ABSENT: bool = false;
 
-    /// Reads the value at the cursor; an invalid one is reported.
+    /// Reads the value at the cursor. Reports an invalid value and returns `None`.
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value>;
 
-    /// Reads the value over further documents, which state fields that are missing here.
+    /// Reads the value at the cursor. A merged mapping takes missing fields from further documents.
     fn read_over<'a>(&self, at: &Cursor<'a>, _bases: &[Cursor<'a>]) -> Option<Self::Value> {
         self.read(at)
     }
 
-    /// The value as a document states it.
+    /// Returns the value as a document states it.
     fn write(&self, value: &Self::Value) -> Json;
 
-    /// The JSON Schema of its values.
+    /// Returns the JSON Schema of the values.
     fn schema(&self) -> Json;
 
-    /// The fields of a mapping that is merged field by field.
+    /// Returns the declared fields of a merged mapping; nothing for other kinds.
     fn fields(&self) -> Vec<Declaration> {
         Vec::new()
     }
 
-    /// The value as it is shown: as it is written, if nothing of it is secret.
+    /// Returns the value for display, without secrets. By default it is the written form.
     fn shown(&self, value: &Self::Value) -> Json {
         self.write(value)
     }
 
-    /// Adds its settings as they are shown.
+    /// Adds the value as settings for display.
     fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>) {
         let value = self.shown(value);
         shown.push(Shown { path, text: for_people(&value), value });
     }
 }
 
-/// A value of JSON for people.
+/// Returns a JSON value as text for people.
 pub fn for_people(value: &Json) -> String {
     match value {
         Json::Null => "none".to_owned(),
@@ -69,7 +70,7 @@ pub fn for_people(value: &Json) -> String {
     }
 }
 
-/// `true` or `false`.
+/// The kind of `true` and `false`.
 pub struct Flag;
 
 impl Kind for Flag {
@@ -88,7 +89,7 @@ impl Kind for Flag {
     }
 }
 
-/// A whole number within a range.
+/// The kind of whole numbers within a range.
 pub struct Integer(pub RangeInclusive<u32>);
 
 impl Kind for Integer {
@@ -107,7 +108,7 @@ impl Kind for Integer {
     }
 }
 
-/// A duration within a range, in milliseconds.
+/// The kind of durations within a range, in milliseconds.
 pub struct Duration(pub RangeInclusive<u64>);
 
 impl Kind for Duration {
@@ -127,7 +128,7 @@ impl Kind for Duration {
     }
 }
 
-/// One of these words.
+/// The kind of the words of an enumeration.
 pub struct Word<T: 'static>(pub &'static [T], pub fn(T) -> &'static str);
 
 impl<T: Copy> Kind for Word<T> {
@@ -146,19 +147,20 @@ impl<T: Copy> Kind for Word<T> {
     }
 }
 
-/// Text that is parsed into a type of its own. It is not quoted in messages: it may be a secret by mistake.
+/// The kind of text that is parsed into a type. Messages do not quote it: it may be a secret by
+/// mistake.
 pub struct Parsed<T> {
     /// The name of the kind, for messages.
     what: &'static str,
-    /// The rule for its text, for messages.
+    /// The rule for the text, for messages.
     rule: &'static str,
-    /// Its definition in the JSON Schema.
+    /// The name of its definition in the JSON Schema.
     definition: &'static str,
     parsed: PhantomData<T>,
 }
 
 impl<T> Parsed<T> {
-    /// The kind with these words for messages, and the name of its definition.
+    /// Returns the kind with these words for messages, and the name of its definition.
     pub const fn new(what: &'static str, rule: &'static str, definition: &'static str) -> Self {
         Self { what, rule, definition, parsed: PhantomData }
     }
@@ -180,13 +182,13 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
     }
 }
 
-/// Text that a function checks; its error says what would be right.
+/// The kind of text that a function checks. The error of the function states the rule.
 pub struct Checked {
-    /// The most characters.
+    /// Maximum number of characters.
     pub max_chars: usize,
-    /// The check.
+    /// Checks a text.
     pub check: fn(&str) -> Result<(), String>,
-    /// The members of the JSON Schema beside its type and its length.
+    /// Returns the members of the JSON Schema other than type and length.
     pub schema: fn() -> Json,
 }
 
@@ -217,13 +219,13 @@ impl Kind for Checked {
     }
 }
 
-/// A list of different values.
+/// The kind of lists without duplicates.
 pub struct Distinct<K> {
-    /// The kind of each.
+    /// The kind of the elements.
     pub of: K,
-    /// The word for one of them, and for several, in messages.
+    /// The words for one element and for several, for messages.
     pub what: [&'static str; 2],
-    /// The numbers of elements that are allowed.
+    /// The valid numbers of elements.
     pub count: RangeInclusive<usize>,
 }
 
@@ -262,7 +264,7 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
     }
 }
 
-/// A list.
+/// The kind of lists.
 pub struct Each<K>(pub K);
 
 impl<K: Kind> Kind for Each<K> {

@@ -1,9 +1,9 @@
-//! A CloudEvent in binary form, as one JSON document.
+//! Converts a CloudEvent in binary mode into one JSON document.
 //!
-//! In binary mode the attributes travel beside the data (as `ce-*` headers, or as attributes of a
-//! message), but queues and blobs hold one text. The result is a structured CloudEvent whose data
-//! keeps its own spelling where it is JSON, and is base64 otherwise. CloudEvents 1.0, HTTP protocol
-//! binding §3.1 and JSON event format §3.
+//! In binary mode the attributes are separate from the data: `ce-*` headers, or attributes of a
+//! message. Queues and blobs hold one text. The result is therefore a structured CloudEvent. JSON
+//! data keeps its spelling, and other data becomes base64. CloudEvents 1.0, HTTP protocol binding
+//! §3.1 and JSON event format §3.
 
 use std::fmt::Write as _;
 
@@ -14,29 +14,29 @@ use serde_json::value::RawValue;
 
 use crate::event::json::{quoted, without_mark};
 
-/// How every content type of an event format begins.
+/// Prefix of the content types of all event formats.
 const FORMATS: &str = "application/cloudevents";
-/// One event in JSON, the only format that is read.
+/// Content type of one event in JSON, the only supported format.
 const STRUCTURED: &str = "application/cloudevents+json";
-/// Several of them.
+/// Content type of a JSON array of events.
 const BATCH: &str = "application/cloudevents-batch+json";
 
-/// How a message declares a CloudEvent, by its content type alone: whatever `ce-*` headers it has,
-/// a body in an event format is the event (HTTP protocol binding, 3).
+/// The mode that the content type of a message declares. A body in an event format is the event,
+/// even if the message has `ce-*` headers (HTTP protocol binding, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentMode {
     /// The body is one event.
     Structured,
     /// The body is an array of events.
     Batched,
-    /// The body is one event, or several, in a format that is not read.
+    /// The body is one or more events in an unsupported format.
     OtherFormat,
-    /// The body is data, and the headers say whether of an event.
+    /// The body is data. The headers decide whether it belongs to a CloudEvent.
     Data,
 }
 
 impl ContentMode {
-    /// The mode of this content type.
+    /// Returns the mode of this content type.
     #[must_use]
     pub fn of(content_type: Option<&str>) -> Self {
         let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
@@ -50,12 +50,13 @@ impl ContentMode {
     }
 }
 
-/// The attribute that the content type of a message stands for.
+/// The attribute that corresponds to the content type of a message.
 const CONTENT_TYPE: &str = "datacontenttype";
-/// The attributes that are written first, in this order.
+/// Attributes that are written first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// A header's value as text. Bytes that are no UTF-8 are percent-encoded, which means the same.
+/// Returns the value of a header as text. Bytes that are not UTF-8 are percent-encoded, which keeps
+/// their meaning.
 #[must_use]
 pub fn header_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
@@ -68,11 +69,12 @@ pub fn header_text(value: &[u8]) -> String {
     text
 }
 
-/// The structured form of a binary-mode event of HTTP. Attribute names have no `ce-`, values are as in
-/// headers: quoted perhaps, and percent-encoded; `content_type` is that of the data.
+/// Returns the structured form of a binary-mode event of HTTP. Attribute names lack the prefix
+/// `ce-`. Values are as in headers, which may be quoted and percent-encoded. `content_type` is the
+/// content type of the data.
 ///
 /// # Errors
-/// Which attribute is not percent-encoded UTF-8.
+/// The name of the header that is not percent-encoded UTF-8.
 pub fn structured(
     attributes: &[(String, String)],
     content_type: Option<&str>,
@@ -86,7 +88,7 @@ pub fn structured(
     Ok(structured_plain(&attributes, content_type, data))
 }
 
-/// The value that a header stands for (HTTP protocol binding, 3.1.3.2).
+/// Decodes the value of a header (HTTP protocol binding, 3.1.3.2).
 pub(crate) fn attribute_value(header: &str) -> Option<String> {
     let text = unquoted(header).unwrap_or_else(|| header.to_owned());
     let is_encoded = text.split('%').skip(1).all(|rest| {
@@ -96,7 +98,7 @@ pub(crate) fn attribute_value(header: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// The content of a quoted string of HTTP (RFC 9110, 5.6.4); `None` for any other text.
+/// Returns the content of a quoted string (RFC 9110, 5.6.4); `None` for any other text.
 fn unquoted(header: &str) -> Option<String> {
     let inner = header.strip_prefix('"')?.strip_suffix('"')?;
     let (mut content, mut characters) = (String::with_capacity(inner.len()), inner.chars());
@@ -110,8 +112,8 @@ fn unquoted(header: &str) -> Option<String> {
     Some(content)
 }
 
-/// The same with values that are not encoded, as in the attributes of a message. The content type is an
-/// attribute only if the message has none.
+/// Returns the structured form of a binary-mode event whose values are not encoded, as in message
+/// attributes. The attribute `datacontenttype` counts only if `content_type` is `None`.
 #[must_use]
 pub fn structured_plain(
     attributes: &[(String, String)],
@@ -123,7 +125,7 @@ pub fn structured_plain(
     let content_type = content_type.or_else(|| Some(&*attributes.iter().find(declared)?.1));
     let mut ordered: Vec<&(String, String)> =
         attributes.iter().filter(|of| !declared(of)).collect();
-    // Stable: the other attributes stay in the order in which they came.
+    // Stable, so the other attributes keep their order.
     ordered.sort_by_key(|(name, _)| rank(name));
     let mut members: Vec<String> =
         ordered.into_iter().map(|(name, value)| member(name, value)).collect();
@@ -135,14 +137,14 @@ pub fn structured_plain(
 }
 
 fn member(name: &str, value: &str) -> String {
-    // Only in the canonical spelling: 007 has to stay what it was.
+    // Only canonical numbers become JSON numbers, so that 007 stays a string.
     let number = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
     let value = if number && !TEXTS.contains(&name) { value.to_owned() } else { quoted(value) };
     format!("{}:{value}", quoted(name))
 }
 
-/// Attributes that are text, whatever they look like: those of the specification, and those of its documented
-/// extensions that have the type String, URI or URI-reference.
+/// Attributes that are always strings: those of the specification, and those of its documented
+/// extensions with the type String, URI or URI-reference.
 /// <https://github.com/cloudevents/spec/tree/v1.0.2/cloudevents/extensions>
 const TEXTS: [&str; 23] = [
     "specversion",
@@ -182,7 +184,7 @@ fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a content type is `*/json` or `*/*+json`, parameters ignored, in any case.
+/// True for `*/json` and `*/*+json`, in any case and with any parameters.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

@@ -1,10 +1,12 @@
 //! Converts an event into another schema.
 //!
-//! Event Grid becomes CloudEvents; a custom event becomes either, by its topic's mapping. Values
-//! keep the publisher's spelling: their raw text is copied, never parsed and serialized again. A
-//! CloudEvent is not converted: no specification maps its attributes to another schema.
+//! An Event Grid event becomes a CloudEvent. A custom event becomes either, by the mapping of its
+//! topic. Values keep the publisher's spelling: their raw text is copied, and never parsed and
+//! serialized again. A CloudEvent is not converted, because no specification maps its attributes to
+//! another schema.
 //!
-//! Event Grid, "event schemas": CloudEvents `source` is the topic, `type` the event type.
+//! Source: Event Grid, "event schemas". The CloudEvents `source` is the topic, and `type` is the
+//! event type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,13 +18,13 @@ use crate::event::uri::reference;
 use crate::event::{Event, Shape};
 use crate::time::moment::with_zone;
 
-/// The target of a conversion in error texts.
+/// The target of a conversion, for error messages.
 const CLOUD_EVENT: &str = "a CloudEvent";
 
-/// The event as a structured CloudEvent; a custom one by its topic's mapping.
+/// Returns the event as a structured CloudEvent; a custom event by the mapping of its topic.
 ///
 /// # Errors
-/// Why, as text, when the event lacks a required attribute.
+/// The reason, if the event lacks a required attribute.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
@@ -73,10 +75,10 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
     Ok(event.finish().into())
 }
 
-/// The event in the Event Grid schema; a custom one by its topic's mapping.
+/// Returns the event in the Event Grid schema; a custom event by the mapping of its topic.
 ///
 /// # Errors
-/// Why, as text, when the event lacks a required field.
+/// The reason, if the event lacks a required field.
 pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<Arc<str>, String> {
     const SCHEMA: &str = "an Event Grid event";
     match (published.shape(), mapped) {
@@ -105,7 +107,8 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
     }
 }
 
-/// The time of an event, which both schemas require in RFC 3339; one without a zone is UTC.
+/// Returns the time of an event in RFC 3339, which both schemas require. A time without a zone is
+/// UTC.
 fn moment<'a>(event_time: &'a str, into: &str) -> Result<Cow<'a, str>, String> {
     with_zone(event_time)
         .ok_or_else(|| impossible("an event", into, "its eventTime is not an RFC 3339 time"))

@@ -1,20 +1,21 @@
-//! The extension attribute `deliverat`: the moment for which a CloudEvent is published.
+//! Reads the extension attribute `deliverat`: the time for which a CloudEvent is published.
 //!
-//! Separate because every way in reads it: the queue, HTTP, replies and the command line. Promises: an event whose `deliverat` is no
-//! date-time of RFC 3339 is malformed, so it never becomes a delivery that ignores it. Only CloudEvents have extension attributes; in
-//! other events `deliverat` is data. How far ahead the moment may be is a rule of deliveries (`delivery/start.rs`).
+//! Separate because every entry point needs it: the queue, HTTP, replies and the command line. An
+//! event with an invalid `deliverat` is malformed, so no delivery ignores the attribute. Only
+//! CloudEvents have extension attributes. In other events `deliverat` is data. The maximum distance
+//! in the future is a rule of deliveries (`delivery/start.rs`).
 
 use crate::event::malformed::Malformed;
 use crate::event::members::Members;
 use crate::time::moment;
 
-/// The name of the attribute.
+/// Name of the attribute.
 pub const DELIVER_AT: &str = "deliverat";
 
-/// The moment that a CloudEvent names, in milliseconds; `None` without the attribute, which may be null.
+/// Returns the time in milliseconds since 1970; `None` if the attribute is missing or null.
 ///
 /// # Errors
-/// [`Malformed`] when the value is no date-time of RFC 3339.
+/// [`Malformed`] if the value is not a date-time of RFC 3339.
 pub(super) fn read(members: &Members<'_>) -> Result<Option<u64>, Malformed> {
     match members.get(DELIVER_AT) {
         None | Some("null") => Ok(None),

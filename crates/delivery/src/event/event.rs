@@ -1,10 +1,9 @@
-//! A published event, byte for byte, and how a record is decoded into events.
+//! A published event, byte for byte, and the decoder of one event.
 //!
-//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. Everything
-//! else (is it well formed, what is its id, does a filter match) comes from [`Members`], a view
-//! that borrows the text and keeps every value in the publisher's own spelling. An event stores the
-//! positions of its members, so it is parsed once. A record may hold one event or a JSON array of
-//! them; a malformed element does not affect the others.
+//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. Validation,
+//! ids and filters use [`Members`], a view that borrows the text and keeps the publisher's spelling
+//! of every value. An event stores the positions of its members, so it is parsed once. A record may
+//! be one event or a JSON array of events, and a malformed element does not affect the others.
 
 use std::sync::Arc;
 
@@ -17,11 +16,11 @@ use crate::event::members::{Members, Span};
 use crate::time::moment;
 
 words! {
-    /// How the records of a topic are read (`spec.input`).
+    /// The format in which the records of a topic are read (`spec.input`).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Input {
-        /// By their shape: CloudEvents, Event Grid, or custom JSON.
+        /// Detected: CloudEvents, Event Grid, or custom JSON.
         #[default]
         Auto = "auto",
         /// Every event is a CloudEvent.
@@ -35,7 +34,7 @@ words! {
         /// Notifications of Amazon SNS, converted to CloudEvents by
         /// [`envelope`](crate::event::envelope), without what could end the subscription.
         Sns = "sns",
-        /// The same with all of their members.
+        /// Notifications of Amazon SNS with all of their members, converted to CloudEvents.
         #[serde(rename = "sns-whole")]
         SnsWhole = "sns-whole",
         /// Events of Amazon EventBridge, converted to CloudEvents by
@@ -48,7 +47,7 @@ words! {
 }
 
 words! {
-    /// The schema an event was published in.
+    /// The schema in which an event was published.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Shape {
         /// CloudEvents 1.0, structured JSON.
@@ -62,7 +61,7 @@ words! {
     }
 }
 
-/// One published event.
+/// One published event, whose bytes never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     text: Arc<str>,
@@ -70,21 +69,21 @@ pub struct Event {
     members: Arc<[Span]>,
 }
 
-/// One element of a record: an event, or text that is not one.
+/// One element of a record: an event, or a text that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Element {
     /// A well-formed event.
     Event(Event),
-    /// Text that is not an event, and why.
+    /// A text that is not an event, and the reason.
     Malformed {
         /// The text, as published.
         text: Arc<str>,
-        /// What is wrong with it.
+        /// The reason why it is not an event.
         why: Malformed,
     },
 }
 
-/// Reads one event.
+/// Decodes one event.
 pub fn decode_one(text: &Arc<str>, input: Input) -> Element {
     if input == Input::Opaque {
         return Element::Event(Event::unread(text, Shape::Opaque));
@@ -110,26 +109,26 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
         Input::Custom => Ok(Shape::Custom),
         Input::Opaque => Ok(Shape::Opaque),
-        // What says that it is a CloudEvent has to be a valid one, and is never custom JSON.
+        // An object with `specversion` has to be a valid CloudEvent, and is never custom JSON.
         Input::Auto if members.get("specversion").is_some() => {
             check_cloud_event(members).map(|()| Shape::CloudEvent)
         }
-        // This schema has no marker of its own, so a near miss is custom JSON.
+        // The Event Grid schema has no marker, so an object that lacks a required member is custom
+        // JSON.
         Input::Auto if check_event_grid(members).is_ok() => Ok(Shape::EventGrid),
         Input::Auto => Ok(Shape::Custom),
     }
 }
 
-/// Whether a text is a valid structured CloudEvent.
+/// True for a valid structured CloudEvent.
 pub(crate) fn is_cloud_event(text: &str) -> bool {
     text.trim_start().starts_with('{')
         && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
 }
 
-/// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`;
-/// attributes are no objects or arrays; `data` or `data_base64`, not both. What real publishers
-/// send against the letter of the specification (odd attribute names, `dataschema: "#"`) is
-/// accepted.
+/// Checks the rules of CloudEvents 1.0: `specversion` is 1.0, and `id`, `source` and `type` are not
+/// empty. No attribute is an object or array. At most one of `data` and `data_base64` is present.
+/// Deviations of real publishers are accepted, such as odd attribute names and `dataschema: "#"`.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let invalid = |what: String| Err(Malformed::CloudEvent(what));
     if members.text("specversion").as_deref() != Some("1.0") {
@@ -140,7 +139,7 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
             return invalid(format!("{name} has to be a non-empty string"));
         }
     }
-    // Null is absent: an event may have both members, one of them null.
+    // Null counts as absent, so both members may be present if one of them is null.
     let has = |name: &str| members.get(name).is_some_and(|value| value != "null");
     if has("data") && has("data_base64") {
         return invalid("data and data_base64 exclude each other".to_owned());
@@ -157,7 +156,7 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Event Grid event schema, required members.
+/// Checks the required members of the Event Grid event schema.
 fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
     for name in ["id", "subject", "eventType", "eventTime"] {
         if members.text(name).is_none_or(|text| text.is_empty()) {
@@ -168,12 +167,13 @@ fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
 }
 
 impl Event {
-    /// An event from our own queues: its bytes were checked before they were queued.
+    /// Restores an event from an internal queue. Its bytes were checked before they were queued.
     #[must_use]
     pub fn recall(text: &Arc<str>, input: Input) -> Self {
         match decode_one(text, input) {
             Element::Event(event) => event,
-            // The topic's input may have changed since; the bytes are still the accepted event.
+            // The input of the topic may have changed since then. The bytes are still the accepted
+            // event.
             Element::Malformed { text, why: Malformed::NotJson(_) } => {
                 Self::unread(&text, Shape::Opaque)
             }
@@ -190,8 +190,8 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// The same bytes in the schema they are known to have, not parsed again: an event that was
-    /// recalled as opaque text has no members, and one that becomes opaque loses them.
+    /// Returns the same bytes in a known schema, without parsing. An event that was recalled as
+    /// opaque text has no members. An event that becomes opaque loses them.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {
@@ -200,36 +200,38 @@ impl Event {
         }
     }
 
-    /// Replaces characters by others of equal length, outside of the names of its members.
+    /// Replaces the text with one of equal length, in which member names are unchanged.
     #[must_use]
     pub(crate) fn with_text(&self, text: &str) -> Self {
         debug_assert_eq!(text.len(), self.text.len(), "its members are where they were");
         Self { text: text.into(), ..self.clone() }
     }
 
-    /// The bytes, as published.
+    /// Returns the bytes, as published.
     #[must_use]
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// The schema it was published in.
+    /// Returns the schema in which the event was published.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The moment for which it is published, in milliseconds; `None` for an event that may be delivered at once.
+    /// Returns the time of `deliverat` in milliseconds since 1970; `None` if the event may be
+    /// delivered at once.
     #[must_use]
     pub fn deliver_at_ms(&self) -> Option<u64> {
         match self.shape {
-            // A value that cannot be read made it malformed.
+            // An invalid value would have made the event malformed.
             Shape::CloudEvent => deliver_at::read(&self.members()).ok().flatten(),
             Shape::EventGrid | Shape::Custom | Shape::Opaque => None,
         }
     }
 
-    /// Its text with this moment as its `deliverat`; `None` for an event that is no CloudEvent. Everything else keeps its spelling.
+    /// Returns the text with this time as its `deliverat`; `None` if the event is no CloudEvent.
+    /// Everything else keeps its spelling.
     #[must_use]
     pub fn text_with_deliver_at(&self, at_ms: u64) -> Option<String> {
         let moment = moment::rfc3339(at_ms);
@@ -246,7 +248,7 @@ impl Event {
         }
     }
 
-    /// A view of its top-level members; empty where it is not a JSON object.
+    /// Returns a view of the top-level members; empty if the text is not a JSON object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         Members::known(&self.text, &self.members)

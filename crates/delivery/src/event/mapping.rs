@@ -1,7 +1,8 @@
-//! A topic's input mapping: which fields of a custom event are its id, type, subject.
+//! The input mapping of a topic: the fields of a custom event that are its id, type, subject and so
+//! on.
 //!
-//! Separate from the events themselves because it belongs to the topic: publishers keep their own
-//! schema (Event Grid, "input schema mapping").
+//! Separate from events because a mapping belongs to the topic: publishers keep their own schema
+//! (Event Grid, "input schema mapping").
 
 use std::fmt;
 
@@ -16,17 +17,17 @@ use crate::event::path::{PATH_RULE, Path};
 use crate::event::{Event, Members};
 use crate::time::moment;
 
-/// Where one attribute of a custom event comes from.
+/// The source of one attribute of custom events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Field {
-    /// The field of the event.
+    /// Path of the attribute in the event.
     pub path: Option<Path>,
-    /// The value where the event has none.
+    /// Value of the attribute if the event has none.
     pub default: Option<String>,
 }
 
 impl Field {
-    /// The attribute's value in this event, if it has one.
+    /// Returns the value of the attribute in this event, if there is one.
     #[must_use]
     pub fn of(&self, members: &Members<'_>) -> Option<String> {
         let found = self
@@ -57,12 +58,12 @@ record! {
     }
 }
 
-/// An attribute that differs from event to event.
+/// An attribute that has a different value in each event.
 const FOUND: Attribute = Attribute { may_have_default: false };
-/// An attribute that may be the same for every event.
+/// An attribute that may have the same value in all events.
 const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };
 
-/// The field of an event that is an attribute, and perhaps its value where the event has none (Event Grid, "input schema
+/// The kind of a mapped attribute: a path, and perhaps a default (Event Grid, "input schema
 /// mapping").
 struct Attribute {
     may_have_default: bool,
@@ -106,7 +107,7 @@ impl Kind for Attribute {
     }
 }
 
-/// An attribute that differs from event to event.
+/// Reads an attribute that must not have a default.
 fn found(fields: &Fields<'_>) -> Option<Field> {
     if let Some(key) = fields.key("default") {
         let message = format!("{} has no default", fields.parent().name());
@@ -116,7 +117,7 @@ fn found(fields: &Fields<'_>) -> Option<Field> {
     Some(Field { path: Some(path?), default: None })
 }
 
-/// An attribute that may be the same for every event.
+/// Reads an attribute that may have a default.
 fn found_or_default(fields: &Fields<'_>) -> Option<Field> {
     let (path, default) = (fields.get("field"), fields.get("default"));
     if path.is_none() && default.is_none() {
@@ -124,7 +125,7 @@ fn found_or_default(fields: &Fields<'_>) -> Option<Field> {
         let help = "such as {field: data.kind, default: order}";
         return fields.parent().refuse(message.help(help));
     }
-    // Both are read, even after an error.
+    // Both fields are read even after an error, to report every error.
     let path = path.map(|at| at.parsed("a path", PATH_RULE));
     let default = default.map(|at| not_empty(&at));
     let path = path.map_or(Some(None), |read| read.map(Some));
@@ -140,39 +141,39 @@ fn not_empty(at: &Cursor<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The mapped attributes of one custom event, with defaults for fields that are not mapped.
+/// The mapped attributes of one custom event, including defaults for unmapped fields.
 ///
-/// Its fields are those of version 1 of the wire format.
+/// The fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct MappedV1")]
 pub struct Mapped {
-    /// Its id; unmapped: the id of its delivery's record, and its index there unless that is 0.
+    /// The id; unmapped: the message id, followed by the index in the record unless that is 0.
     pub id: String,
     /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
     pub topic: String,
-    /// When it happened; unmapped: publication.
+    /// The event time; unmapped: the publication.
     pub event_time: String,
-    /// Its type, if it has one.
+    /// The event type, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
-    /// Its subject, if it has one.
+    /// The subject, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The version of its data, if it has one.
+    /// The data version, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_version: Option<String>,
 }
 
-/// What is known of a custom event beside its bytes: the defaults of fields that are not mapped.
+/// Facts about a custom event that are not in its bytes: the defaults of unmapped fields.
 #[derive(Clone, Copy)]
 pub struct Published<'a> {
-    /// The message id of its record.
+    /// Message id of the record.
     pub message: &'a str,
-    /// Its index in its record.
+    /// Index of the event in the record.
     pub index: u32,
-    /// Its topic, `namespace/topic`.
+    /// Name of the topic, `namespace/topic`.
     pub topic: &'a dyn fmt::Display,
-    /// When it was published.
+    /// Publication in milliseconds since 1970.
     pub published_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The members of a JSON object, seen without copying or rewriting them.
+//! A view of the members of a JSON object, which copies and rewrites nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,35 +10,35 @@ use serde_json::value::RawValue;
 
 use crate::event::malformed::Malformed;
 
-/// Most events have no more members.
+/// Initial capacity for members; most events have no more.
 const USUAL_MEMBERS: usize = 10;
 
-/// The top-level members of a JSON object, in order, borrowed, every value in its own spelling.
+/// The top-level members of a JSON object, in order. Values are borrowed in the publisher's
+/// spelling.
 #[derive(Debug, Default)]
 pub struct Members<'a> {
     text: &'a str,
     spans: Cow<'a, [Span]>,
 }
 
-/// The position of a member in its text. Kept as long as its event; for Lambda's largest payload,
-/// made of nothing but the shortest members, that is some 30 MB.
+/// The position of a member in its text, kept as long as the event. The largest payload of Lambda,
+/// if made of the shortest possible members only, needs some 30 MB of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     name: Name,
     value: Range<usize>,
 }
 
-/// A member's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    /// It is in the text as it is.
+    /// A name without escapes, as a range of the text.
     Plain(Range<usize>),
-    /// It is written with escapes.
+    /// A name with escapes, decoded.
     Escaped(Box<str>),
 }
 
 impl Name {
-    /// Compared before the names themselves: most differ in it.
+    /// Returns the length, which is compared first because most names differ in it.
     fn len(&self) -> usize {
         match self {
             Self::Plain(range) => range.len(),
@@ -51,21 +51,21 @@ impl<'a> Members<'a> {
     /// Reads the members of an object; other JSON values have none.
     ///
     /// # Errors
-    /// [`Malformed`] when the text is not JSON or names a member twice.
+    /// [`Malformed`] if the text is not JSON, or has two members with one name.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
         if !text.trim_start().starts_with('{') {
-            // Parsed all the same: text that is not JSON is malformed.
+            // Parsed anyway, because a text that is not JSON is malformed.
             return serde_json::from_str::<&RawValue>(text)
                 .map(|_| Self::default())
                 .map_err(not_json);
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
-        // Nothing may follow the object: it would be posted along with it.
+        // Nothing may follow the object, because it would be posted too.
         deserializer.end().map_err(not_json)?;
         let members = Self { text, spans: Cow::Owned(spans) };
-        // Sorted, since comparing all pairs would take too long for an object of many members.
+        // Sorted, because comparing all pairs would take too long for an object with many members.
         let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -74,22 +74,22 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The members of a text that was parsed before.
+    /// Creates the view of a text that was parsed before.
     pub(super) fn known(text: &'a str, spans: &'a [Span]) -> Self {
         Self { text, spans: Cow::Borrowed(spans) }
     }
 
-    /// Their positions, to be kept beside the text.
+    /// Returns the positions of the members, to be stored beside the text.
     pub(super) fn into_spans(self) -> Vec<Span> {
         self.spans.into_owned()
     }
 
-    /// Name and value of each member, in the publisher's order and spelling.
+    /// Returns name and value of each member, in the publisher's order and spelling.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.spans.iter().map(|span| (self.name(span), self.at(&span.value)))
     }
 
-    /// The value of a member, as written.
+    /// Returns the value of a member in its original spelling.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         let span = self
@@ -99,7 +99,7 @@ impl<'a> Members<'a> {
         Some(self.at(&span.value))
     }
 
-    /// The object without these members; the others keep their order and spelling.
+    /// Returns the object without these members; the others keep their order and spelling.
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> String {
         let (mut kept, mut end) = (Vec::new(), 0);
@@ -115,25 +115,26 @@ impl<'a> Members<'a> {
         format!("{open}{}{rest}", kept.join(","))
     }
 
-    /// The object with only the first members, to the byte: with the white space that follows them.
+    /// Returns an object with the first members only, byte for byte, including the white space
+    /// after them.
     #[must_use]
     pub(crate) fn first(&self, count: usize) -> String {
         let last = count.checked_sub(1).and_then(|at| self.spans.get(at));
         let Some(Span { value, .. }) = last else { return "{}".to_owned() };
-        // Between a value and what ends its member is nothing but white space.
+        // Only white space separates a value from the comma or brace after it.
         let rest = self.at(&(value.end..self.text.len()));
         let end = value.end + rest.find([',', '}']).unwrap_or(0);
         format!("{}}}", self.at(&(0..end)).trim_start())
     }
 
-    /// The text before the value of a member, and the text after it.
+    /// Returns the text before and after the value of a member.
     #[must_use]
     pub(crate) fn around(&self, name: &str) -> Option<(&'a str, &'a str)> {
         let span = self.spans.iter().find(|span| self.name(span) == name)?;
         Some((self.at(&(0..span.value.start)), self.at(&(span.value.end..self.text.len()))))
     }
 
-    /// A part of the text; all ranges are of parts of it.
+    /// Returns a range of the text. Every stored range is valid.
     fn at(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()
     }
@@ -145,32 +146,32 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The value of a member that is a string.
+    /// Returns the value of a string member.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(json_text)
     }
 
-    /// The event's id, whatever its shape.
+    /// Returns the id of the event, in any schema.
     #[must_use]
     pub fn id(&self) -> Option<Cow<'a, str>> {
         self.text("id")
     }
 
-    /// The event's type: `type`, or `eventType` of the Event Grid schema.
+    /// Returns the event type: `type`, or `eventType` in the Event Grid schema.
     #[must_use]
     pub fn event_type(&self) -> Option<Cow<'a, str>> {
         self.text("type").or_else(|| self.text("eventType"))
     }
 
-    /// The event's source: `source`, or `topic` of the Event Grid schema.
+    /// Returns the source: `source`, or `topic` in the Event Grid schema.
     #[must_use]
     pub fn source(&self) -> Option<Cow<'a, str>> {
         self.text("source").or_else(|| self.text("topic"))
     }
 }
 
-/// The content of a JSON string; `None` for other JSON.
+/// Returns the content of a JSON string; `None` for other JSON.
 pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -180,7 +181,7 @@ pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Finds the positions of the members of this text.
+/// Collects the positions of the members of this text.
 struct Spans<'a> {
     text: &'a str,
 }
@@ -206,7 +207,7 @@ impl<'a> Visitor<'a> for Spans<'a> {
 }
 
 impl Spans<'_> {
-    /// The byte range of a part of the text. What `serde_json` borrows is such a part.
+    /// Returns the byte range of a slice of the text, such as those that `serde_json` borrows.
     fn range(&self, part: &str) -> Range<usize> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
         debug_assert!(
@@ -217,7 +218,7 @@ impl Spans<'_> {
     }
 }
 
-/// A member's name, borrowed unless it holds escapes.
+/// A member name, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

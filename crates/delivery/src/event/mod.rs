@@ -1,8 +1,9 @@
-//! A published event: its bytes, a view of them, and conversions into other schemas.
+//! A published event: its bytes, a view of its members, and conversions into other schemas.
 //!
-//! [`Event`] holds the text, [`Members`] is a view of it. [`envelope`] reads a record of the queue
-//! into events, [`binary`] a request in binary mode. `convert` puts an event into another schema,
-//! a custom one by its topic's [`mapping`]; [`portable`] writes an event into JSON of our own. Knows nothing of subscriptions or deliveries.
+//! [`Event`] holds the text, and [`Members`] is a view of it. [`envelope`] decodes a record of the
+//! queue into events, and [`binary`] decodes a request in binary mode. `convert` converts an event
+//! into another schema, with the topic's [`mapping`] for a custom event. [`portable`] embeds an
+//! event in JSON of our own. This module does not depend on subscriptions or deliveries.
 
 pub mod binary;
 pub(crate) mod convert;

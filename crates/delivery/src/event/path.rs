@@ -1,8 +1,8 @@
 //! A JSON path to one value of an event.
 //!
-//! The singular queries of RFC 9535 (members and indexes, no wildcards, slices or filters), because
-//! a header or a mapped field has one value. Event Grid's `data.order.id` means the same as
-//! `$.data.order.id`. Values keep the publisher's own spelling: a number of 23 digits keeps all of
+//! Paths are the singular queries of RFC 9535: members and indexes, without wildcards, slices and
+//! filters. A header or a mapped field has one value. Event Grid's `data.order.id` is the same as
+//! `$.data.order.id`. Values keep the publisher's spelling: a number with 23 digits keeps all of
 //! them.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::event::{Members, json_text};
 
-/// A path to one value of an event; its first step is a member of the event.
+/// A path to one value of an event. The first step is a member of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     first: String,
@@ -27,25 +27,25 @@ enum Step {
     Index(usize),
 }
 
-/// What a path has to be, for error messages.
+/// The rule for paths, for error messages.
 pub const PATH_RULE: &str =
     "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
 
 impl Path {
-    /// The value as the publisher wrote it, if there is one.
+    /// Returns the value in the publisher's spelling, if there is one.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         self.rest.iter().try_fold(members.get(&self.first)?, |value, step| step.below(value))
     }
 
-    /// The value as text, if it is a string, a number or a boolean.
+    /// Returns the value as text if it is a string, a number or a boolean.
     #[must_use]
     pub fn scalar(&self, members: &Members<'_>) -> Option<String> {
         scalar(self.find(members)?).map(Cow::into_owned)
     }
 }
 
-/// A JSON string, number or boolean as text; `None` for other values.
+/// Returns a JSON string, number or boolean as text; `None` for other values.
 #[must_use]
 pub fn scalar(raw: &str) -> Option<Cow<'_, str>> {
     match raw.as_bytes().first()? {

@@ -1,33 +1,34 @@
-//! Embeds JSON of others, so that every reader can read the whole.
+//! Embeds JSON of publishers so that every reader can read the result.
 //!
-//! Separate because RFC 8259 allows more than readers accept, and a reader that fails does so for the
-//! whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a character: DuckDB and
-//! jq refuse it. Deep nesting exceeds the limits of jq and of most libraries. Numbers of any size and
-//! repeated names remain: readers read them, if not exactly.
-//! <https://www.rfc-editor.org/rfc/rfc8259#section-8.2>, <https://www.rfc-editor.org/rfc/rfc8259#section-9>
+//! Separate because RFC 8259 allows more than readers accept, and such a reader fails for the whole
+//! file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a character: DuckDB and
+//! jq refuse it. Deep nesting exceeds the limits of jq and of most libraries. Numbers of any size
+//! and repeated names are kept, because readers accept them, if not exactly.
+//! <https://www.rfc-editor.org/rfc/rfc8259#section-8.2>,
+//! <https://www.rfc-editor.org/rfc/rfc8259#section-9>
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-/// The deepest nesting of JSON within JSON of our own. jq 1.6 reads 127 objects within each other, `serde_json`
-/// reads 127 values, and a dead letter is up to two levels around its event.
+/// Maximum nesting of embedded JSON. jq 1.6 reads 127 nested objects, and `serde_json` reads 127
+/// nested values. A dead letter adds up to two levels around its event.
 pub const NESTING_MAX: usize = 100;
 
-/// The escape of the character that replaces an unpaired surrogate, U+FFFD. It is as long as that of the surrogate.
+/// Escape of U+FFFD, which replaces an unpaired surrogate and has the same length.
 const REPLACEMENT: &str = "\\ufffd";
-/// The bytes of `\ud800`.
+/// Length of an escape such as `\ud800`.
 const ESCAPE_BYTES: usize = REPLACEMENT.len();
 
-/// The JSON with each unpaired surrogate replaced by U+FFFD, which keeps its length; borrowed if there is none. `None`
-/// for text that is not JSON, and for JSON that nests deeper than [`NESTING_MAX`].
+/// Replaces each unpaired surrogate with U+FFFD, which keeps the length. Borrows the text if there
+/// is none. Returns `None` for a text that is not JSON, or is nested deeper than [`NESTING_MAX`].
 #[must_use]
 pub fn portable(text: &str) -> Option<Cow<'_, str>> {
     let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
     (is_json && nesting(text) <= NESTING_MAX).then(|| without_unpaired_surrogates(text))
 }
 
-/// The largest number of objects and arrays within each other.
+/// Returns the maximum depth of nested objects and arrays.
 fn nesting(json: &str) -> usize {
     let (mut level, mut deepest, mut is_in_string, mut is_escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -44,7 +45,8 @@ fn nesting(json: &str) -> usize {
     deepest
 }
 
-/// Backslashes of JSON are in strings only, and each of them begins an escape.
+/// Replaces unpaired surrogates. In JSON, backslashes occur only in strings, and each one begins an
+/// escape.
 fn without_unpaired_surrogates(json: &str) -> Cow<'_, str> {
     let (mut replaced, mut at) = (Cow::Borrowed(json), 0);
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
@@ -69,7 +71,8 @@ fn without_unpaired_surrogates(json: &str) -> Cow<'_, str> {
     replaced
 }
 
-/// The UTF-16 code unit of an escape such as `\u00fc` at this position; `None` for anything else.
+/// Returns the UTF-16 code unit of an escape such as `\u00fc` at this position; `None` for anything
+/// else.
 fn code_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE_BYTES)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok()

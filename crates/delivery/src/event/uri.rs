@@ -1,9 +1,9 @@
-//! URI references, which CloudEvents requires in `source`.
+//! Encodes URI references, which CloudEvents requires in `source`.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// ASCII characters that are not allowed in a URI reference (RFC 3986, 2). `%` is: a source that is
-/// percent-encoded already stays as it is.
+/// ASCII characters that a URI reference must not contain (RFC 3986, 2). `%` is allowed, so a
+/// percent-encoded source stays unchanged.
 const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -18,7 +18,7 @@ const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A text as a URI reference; nearly every source is one already.
+/// Returns a text as a URI reference. Nearly every source is one already.
 #[must_use]
 pub(crate) fn reference(text: &str) -> String {
     utf8_percent_encode(text, NOT_IN_A_REFERENCE).to_string()

@@ -1,12 +1,12 @@
-//! Changes from one set of subscriptions to another, in the native form.
+//! Computes the changes from one set of subscriptions to another, in the native form.
 //!
-//! Two catalogues in, changes out, by document and field by field. It compares effective values, so writing out a default
-//! is not a change.
+//! It compares the effective values of two catalogues, document by document and field by field, so
+//! stating a default is not a change. Any difference between two documents is a change. A new
+//! document is listed with the values that it states. A changed mapping is listed once, at its
+//! topic.
 //!
-//! Promises: two documents that differ in anything yield a change, and of a new one is shown what it states. Values of
-//! headers, queries and credentials of addresses are never shown, since they may be secrets, only that they changed;
-//! secrets are shown by name, with the host that receives them. A changed mapping is shown at its topic, not again at every
-//! subscription.
+//! Values of headers, queries and credentials of addresses may be secret, so the result contains
+//! only the fact that they changed. Secrets are listed by name, with the hosts that receive them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,16 +24,16 @@ use crate::subscription::sink::Sink;
 use crate::subscription::sink_text;
 use crate::subscription::{Subscription, host_of};
 
-/// What changes.
+/// The changed document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The secrets of this name or beginning, and the hosts that may have them.
+    /// The secrets with this name or prefix, and the hosts that may receive them.
     Secrets(NamePattern),
-    /// Where notices go.
+    /// The topic of notices.
     Notifications,
-    /// A topic.
+    /// The settings of the topic with this name.
     Topic(TopicName),
-    /// A subscription.
+    /// The subscription with this name.
     Subscription(SubscriptionName),
 }
 
@@ -48,30 +48,30 @@ impl fmt::Display for Subject {
     }
 }
 
-/// How it changes.
+/// The kind of change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is new: what it states, by field. A default is left out.
+    /// A new document, with the fields that it states. Defaults are omitted.
     Added(Vec<(String, String)>),
-    /// It has other values.
+    /// A document with other values.
     Changed(Vec<FieldChange>),
-    /// It is gone.
+    /// A removed document.
     Removed,
 }
 
 /// One field with another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChange {
-    /// Its name.
+    /// Name of the field.
     pub field: String,
-    /// What it was.
+    /// The old value.
     pub old: String,
-    /// What it will be.
+    /// The new value.
     pub new: String,
 }
 
-/// Every change from the old catalogue to the new one: where secrets may be sent, topics by name, then
-/// subscriptions by name.
+/// Returns every change from the old catalogue to the new one: the hosts of secrets, topics by
+/// name, then subscriptions by name.
 #[must_use]
 pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let topics: BTreeSet<&TopicName> =
@@ -92,7 +92,7 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
         let (before, after) = (old.subscription(name), new.subscription(name));
         let is_same = |old: &Arc<Subscription>, new: &Arc<Subscription>| {
-            // Most are the same, and comparing them as documents takes long.
+            // Compared directly first, because most are equal and documents are slow to compare.
             old == new || values(old).written == values(new).written
         };
         let change = change(
@@ -108,7 +108,7 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     of_deployment.chain(of_topics).chain(of_subscriptions).collect()
 }
 
-/// The change of the topic that notices go to.
+/// Returns the change of the topic of notices.
 fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
     let [old, new] = [old, new].map(|of| of.settings().notices.as_ref());
     let field = || "topic".to_owned();
@@ -151,22 +151,22 @@ fn change<T>(
     }
 }
 
-/// The values of a topic; none of them is secret.
+/// Returns the values of a topic, none of which is secret.
 fn topic(topic: &Topic) -> Values {
     let shown = flat(&Json::Object(topic.settings.shown()));
     Values { written: flat(&canonical::topic_spec(topic)), shown }
 }
 
-/// The values of a document by the paths of their fields.
+/// The values of a document, by the paths of their fields.
 struct Values {
-    /// As a document states them.
+    /// The values that the document states.
     written: BTreeMap<String, Json>,
-    /// Without secrets.
+    /// The values without secrets, for display.
     shown: BTreeMap<String, Json>,
 }
 
 impl Values {
-    /// The text of a value.
+    /// Returns a value as text, without secrets.
     fn text(&self, path: &str) -> String {
         match self.shown.get(path) {
             None | Some(Json::Null) => "not set".to_owned(),
@@ -175,7 +175,8 @@ impl Values {
     }
 }
 
-/// The parts of a value that are not shown: credentials and query of an address, and values of headers by name.
+/// Returns the hidden parts of a value: credentials and query of an address, and header values by
+/// name.
 fn hidden(value: &Json) -> Vec<(String, String)> {
     match value {
         Json::String(text) => {
@@ -196,7 +197,7 @@ fn hidden(value: &Json) -> Vec<(String, String)> {
     }
 }
 
-/// A value as YAML writes it on one line.
+/// Formats a value like YAML on one line.
 fn flow(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -211,11 +212,10 @@ fn flow(value: &Json) -> String {
     }
 }
 
-/// All values of a subscription.
 fn values(of: &Subscription) -> Values {
     let (destination, dead_letter) = (&of.destination, &of.dead_letter);
     let mut shown = flat(&canonical::shown_spec(of));
-    // Their paths may be credentials too.
+    // Replaced by their display form, because paths may be credentials too.
     shown.insert("destination.url".to_owned(), json!(destination.display()));
     if let Sink::Address(_) = dead_letter.sink {
         shown.insert("deadLetter.sink".to_owned(), json!(sink_text(dead_letter)));
@@ -223,7 +223,7 @@ fn values(of: &Subscription) -> Values {
     Values { written: flat(&canonical::whole_spec(of)), shown }
 }
 
-/// The values in a mapping by the paths of their fields.
+/// Flattens a mapping into values by the paths of their fields.
 fn flat(of: &Json) -> BTreeMap<String, Json> {
     fn add(path: String, of: &Json, found: &mut BTreeMap<String, Json>) {
         match of {
@@ -244,12 +244,12 @@ fn flat(of: &Json) -> BTreeMap<String, Json> {
     found
 }
 
-/// All fields of a document with their texts.
+/// Returns all fields of a document as text.
 fn stated(values: &Values) -> Vec<(String, String)> {
     values.written.keys().map(|path| (path.clone(), values.text(path))).collect()
 }
 
-/// The fields in which two documents differ.
+/// Returns the fields in which two documents differ.
 fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
     let paths: BTreeSet<&String> = old.written.keys().chain(new.written.keys()).collect();
     let differing =
@@ -264,7 +264,7 @@ fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
     changed.collect()
 }
 
-/// The fields that a new subscription states, and the hosts that get its secrets.
+/// Returns the fields that a new subscription states, and the hosts that receive its secrets.
 fn added(new: &Subscription) -> Vec<(String, String)> {
     let values = values(new);
     let stated = flat(&canonical::spec(new)).into_keys();
@@ -276,8 +276,8 @@ fn added(new: &Subscription) -> Vec<(String, String)> {
     shown
 }
 
-/// The fields in which two subscriptions of one name differ. Another host receives secrets although nothing else of them
-/// changes.
+/// Returns the fields in which two subscriptions with one name differ. If another host receives the
+/// secrets, this is a change too.
 fn subscription_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     let mut changes = changes(&values(old), &values(new));
     if old.destination.host() != new.destination.host() && secrets(old) != secrets(new) {
@@ -287,13 +287,13 @@ fn subscription_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChan
     changes
 }
 
-/// Texts with commas between, or `none`.
+/// Joins texts with commas; `none` if there are none.
 fn listed(texts: impl Iterator<Item = String>) -> String {
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-/// The names of the secrets that requests use, and the hosts that receive them.
+/// Returns the names of the secrets of requests, and the hosts that receive them.
 fn secrets(subscription: &Subscription) -> String {
     let destination = &subscription.destination;
     let names: BTreeSet<String> = destination.secrets().map(ToString::to_string).collect();

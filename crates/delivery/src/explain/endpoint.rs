@@ -1,36 +1,37 @@
 //! An endpoint that always behaves the same.
 //!
-//! Separate because two explanations ask it: the life of one delivery, and the probation of its destination.
+//! Separate because two explanations use it: the life of a delivery, and the probation of its
+//! destination.
 
 use std::str::FromStr;
 
 use crate::delivery::outcome::{Exchange, NoResponse, Outcome, OutcomeName, TransportResult};
 use crate::subscription::Subscription;
 
-/// What an endpoint does, every time.
+/// The constant behaviour of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Always {
-    /// It answers with this status.
+    /// Responds with this status.
     Status(u16),
-    /// It gives no answer within the response timeout.
+    /// Does not respond within the response timeout.
     Timeout,
-    /// It refuses the connection.
+    /// Refuses the connection.
     Refused,
-    /// It resets the connection.
+    /// Resets the connection.
     Reset,
-    /// Its name does not resolve.
+    /// Has a name that does not resolve.
     Dns,
-    /// Its certificate is refused.
+    /// Has a certificate that is refused.
     Tls,
-    /// Requests to its address are not allowed.
+    /// Has an address that requests must not reach.
     Blocked,
-    /// No attempt gets that far: something of ours is missing, such as a secret.
+    /// Gets no request, because something is missing on our side, such as a secret.
     Aborted,
 }
 
 impl Always {
-    /// An endpoint that always does what it did in this exchange; `None` where no request was made for a reason of
-    /// ours.
+    /// Returns the behaviour that this exchange shows; `None` if no request was made for a reason
+    /// on our side.
     #[must_use]
     pub fn as_in(exchange: &Exchange) -> Option<Self> {
         match exchange.result {
@@ -48,7 +49,8 @@ impl Always {
 impl TryFrom<OutcomeName> for Always {
     type Error = String;
 
-    /// An endpoint that always causes this outcome. A word stands for one of its statuses: `Busy` for 503.
+    /// Returns the behaviour that causes this outcome. A word stands for one of its statuses, such
+    /// as `Busy` for 503.
     fn try_from(name: OutcomeName) -> Result<Self, String> {
         Ok(match name {
             OutcomeName::Status(status) => Self::Status(status),
@@ -115,14 +117,14 @@ impl std::fmt::Display for Always {
 /// An endpoint that always behaves the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What it does.
+    /// The behaviour of the endpoint.
     pub always: Always,
-    /// The `Retry-After` of its answers.
+    /// The `Retry-After` of its responses.
     pub retry_after: Option<String>,
 }
 
 impl Endpoint {
-    /// One exchange with it, started at this time.
+    /// Makes one exchange that starts at this time.
     pub(super) fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
         let retry_after = self.retry_after.clone();
         let result = match self.always {

@@ -1,7 +1,7 @@
-//! Which subscriptions of a topic get an event, and why.
+//! Explains which subscriptions of a topic get an event, and why.
 //!
-//! Separate from the life of a delivery: here there is none yet. Promises: a subscription gets the event if and only
-//! if [`Catalogue::matching`] says so, which is what deliveries are made by.
+//! Separate from the life of a delivery, which does not exist yet. The result for each subscription
+//! equals [`Catalogue::matching`], from which deliveries are made.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,34 +15,34 @@ use crate::subscription::filter::explanation::Explanation;
 use crate::subscription::header::{Sendable, Value, of_event};
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 
-/// What one subscription makes of an event.
+/// The result of one subscription for an event.
 #[derive(Debug, Clone)]
 pub struct EventMatch {
-    /// The subscription.
+    /// The subscription, which may not get the event.
     pub subscription: Arc<Subscription>,
-    /// Whether it gets the event.
+    /// True if the subscription gets the event.
     pub matches: bool,
-    /// Whether it has expired, and gets none.
+    /// True if the subscription has expired and gets no events.
     pub is_expired: bool,
-    /// What its filter says.
+    /// The result of its filter.
     pub filter: Explanation,
-    /// The moment before which no attempt is made, if it were published now; `None` for an event that is due at once.
+    /// Earliest time of an attempt if the event were published now; `None` if it is due at once.
     pub starts_ms: Option<u64>,
-    /// The headers whose values are not sent as the event has them.
+    /// Headers whose values differ from those in the event.
     pub changed_headers: Vec<ChangedHeader>,
 }
 
-/// A header with a value of the event, which is changed so that it can be sent.
+/// A header with a value from the event, changed so that it can be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedHeader {
-    /// The spelling of the file.
+    /// Name of the header, as the file spells it.
     pub name: String,
     /// The value in the request, with its changes.
     pub sent: Sendable,
 }
 
 fn changed_headers(subscription: &Subscription, event: &Event) -> Vec<ChangedHeader> {
-    // A credential is not shown.
+    // Credentials are not shown.
     let headers = subscription.destination.headers.iter().filter(|of| !is_credential(&of.name));
     let changed = headers.filter_map(|header| match &header.value {
         Value::Path(path) => {
@@ -61,7 +61,7 @@ fn starts_ms(subscription: &Subscription, event: &Event, now_ms: u64) -> Option<
     (starts_ms > now_ms).then_some(starts_ms)
 }
 
-/// What every subscription of a topic makes of an event, by name.
+/// Returns the result of every subscription of a topic for an event, by name.
 #[must_use]
 pub fn event_matches(
     catalogue: &Catalogue,

@@ -1,14 +1,12 @@
-//! The attempts, waits and end of a delivery whose endpoint always answers the same.
+//! Computes the attempts, waits and end of a delivery to an endpoint that always behaves the same.
 //!
-//! It drives [`arrive`] and [`settle`] with virtual time, so it shows what production does. It
-//! computes no wait of its own.
+//! It drives [`arrive`] and [`settle`] with virtual time and computes no wait itself, so it shows
+//! what production does. It ends after at most [`ATTEMPTS_MAX`] attempts. Responses are instant, a
+//! timeout lasts for the response timeout, and there is no jitter unless requested. A paused
+//! subscription is explained as if it were not paused.
 //!
-//! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes
-//! the response timeout, there is no jitter unless requested; a paused subscription is explained as
-//! if it were not paused.
-//!
-//! Does not know the deployment: its default container, and how its functions shorten a response
-//! timeout.
+//! It depends neither on the default container of a deployment nor on the time limit of its
+//! functions.
 
 pub mod diff;
 mod endpoint;
@@ -30,63 +28,62 @@ use crate::subscription::profile::ATTEMPTS_MAX;
 use crate::subscription::sink::Container;
 use crate::waits::Jitter;
 
-/// The event that is delivered; nothing depends on it.
+/// The delivered event, which does not affect the result.
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;
 
 /// One attempt of an explained delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// Its number; 1 is the first.
+    /// Number of the attempt; 1 is the first.
     pub attempt: u32,
-    /// The wait before it: from the end of the previous one, or from publication.
+    /// Wait before it in milliseconds, from the end of the previous attempt or from publication.
     pub wait_ms: u64,
-    /// Its start, since publication.
+    /// Start in milliseconds since publication.
     pub at_ms: u64,
 }
 
-/// How and when a dead letter is stored.
+/// The storage of a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// How long after the decision it is written.
+    /// Time from the decision to writing, in milliseconds.
     pub after_ms: u64,
-    /// Its container; `None` means that of the deployment.
+    /// The container; `None` for the default container of the deployment.
     pub container: Option<Container>,
-    /// The name of its format, or of the rule that decides it.
+    /// Name of the format, or of the rule that selects it.
     pub format: &'static str,
 }
 
 /// The attempts and the end of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Life {
-    /// Its attempts, in order.
+    /// All attempts, in order.
     pub attempts: Vec<Attempt>,
-    /// Why it ended; `None` when it was delivered.
+    /// The reason of its end; `None` if it was delivered.
     pub reason: Option<Reason>,
-    /// When that was decided, since publication.
+    /// Time of the decision in milliseconds since publication.
     pub ended_ms: u64,
-    /// The wait after the last attempt, when it ended because the next one would be too late; else
-    /// 0.
+    /// Wait after the last attempt in milliseconds, if the delivery ended because the next attempt
+    /// would be too late; else 0.
     pub last_wait_ms: u64,
-    /// Its dead letter; `None` when it was delivered or dropped.
+    /// Its dead letter; `None` if it was delivered or dropped.
     pub stored: Option<Stored>,
 }
 
 impl Life {
-    /// The reason in one word; `Delivered` for a success.
+    /// Returns the reason in one word; `Delivered` for a success.
     #[must_use]
     pub fn reason_name(&self) -> String {
         self.reason.map_or_else(|| "Delivered".to_owned(), |reason| reason.to_string())
     }
 }
 
-/// Runs a delivery to this endpoint. `published_ms` matters only for a `Retry-After` that is a
-/// date.
+/// Explains a delivery to this endpoint. `published_ms` matters only if `Retry-After` is a date.
 #[must_use]
 pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
     explain_jittered(subscription, endpoint, published_ms, Jitter::NONE)
 }
 
-/// The same, with this jitter before every retry.
+/// Explains a delivery with this jitter before every retry.
 #[must_use]
 pub fn explain_jittered(
     subscription: &Subscription,
@@ -94,7 +91,7 @@ pub fn explain_jittered(
     published_ms: u64,
     jitter: Jitter,
 ) -> Life {
-    // Paused, there would be nothing to see but a dead letter.
+    // A paused subscription would only show a dead letter.
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);
@@ -106,7 +103,7 @@ pub fn explain_jittered(
         let end = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
             Arrival::Ended(reason) => end_without_success(&delivery, subscription, reason, now_ms),
-            // Nothing is requested, so there is nothing to fail.
+            // No request is made, so nothing can fail.
             Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {
                 let at_ms = now_ms.saturating_sub(published_ms);
@@ -137,7 +134,7 @@ pub fn explain_jittered(
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
-/// The life with this end.
+/// Returns the life with this end.
 fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),

@@ -1,7 +1,7 @@
-//! Where an event goes on to, when subscriptions that get it have a topic as their destination.
+//! Explains where an event is forwarded by subscriptions whose destination is a topic.
 //!
-//! Separate from one topic's subscriptions. The event is the same everywhere, so each topic is asked once. Promises:
-//! as many topics follow one another as in production, and then it ends.
+//! Separate from the subscriptions of one topic. The event is the same everywhere, so each topic is
+//! evaluated once. The chain of topics is as long as in production.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,16 +12,16 @@ use crate::machine::reply::HOPS_MAX;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::TopicName;
 
-/// What happens on a topic that an event goes on to.
+/// The result on a topic to which an event is forwarded.
 #[derive(Debug, Clone)]
 pub struct Onward {
-    /// The topic.
+    /// The topic to which the event is forwarded.
     pub topic: TopicName,
-    /// What its subscriptions make of the event; or why it becomes a dead letter instead.
+    /// The results of its subscriptions, or the reason why the event becomes a dead letter instead.
     pub matches: Result<Vec<EventMatch>, Reason>,
 }
 
-/// The topics that an event goes on to by these subscriptions of its topic, the nearest first.
+/// Returns the topics to which these subscriptions forward an event, the nearest first.
 #[must_use]
 pub fn onward(
     catalogue: &Catalogue,

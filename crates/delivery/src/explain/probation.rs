@@ -1,23 +1,24 @@
-//! What probation would do to the deliveries of an endpoint that always does the same.
+//! Explains the probation of a destination whose endpoint always behaves the same.
 //!
-//! Separate because it is about the destination and all its deliveries, and not about the life of one.
+//! Separate because it is about the destination and all of its deliveries, not about the life of
+//! one delivery.
 
 use super::endpoint::Endpoint;
 use crate::delivery::health::probation::{FAILURES, LONGEST_MS, first_ms};
 use crate::subscription::Subscription;
 
-/// When a destination is put on probation, and for how long.
+/// The start and the duration of probation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbationTerms {
-    /// After so many failed attempts in a row, of at least two events.
+    /// Number of consecutive failed attempts, of at least two events, that begin probation.
     pub after_failures: u32,
-    /// For how long at first; `None` if what the endpoint does begins none.
+    /// First duration in milliseconds; `None` if this behaviour begins no probation.
     pub first_ms: Option<u64>,
-    /// For how long at most, after probes that fail.
+    /// Maximum duration in milliseconds, after failed probes.
     pub longest_ms: u64,
 }
 
-/// The terms of this subscription; `None` where probation is off.
+/// Returns the terms of this subscription; `None` if it has no probation.
 #[must_use]
 pub fn probation(subscription: &Subscription, endpoint: &Endpoint) -> Option<ProbationTerms> {
     let exchange = endpoint.exchange(subscription, 0);

@@ -1,10 +1,8 @@
-//! What is kept of an answer, and the credentials that are hidden in it before.
+//! Decides which part of a response is kept, and hides credentials in it.
 //!
-//! Separate because answers differ: nothing is kept of a success, the beginning of the body of a
-//! failure, and the whole body of a reply. A reply is an event, so only those credentials are hidden
-//! in it that no event has by chance.
-//!
-//! Promises: an answer of which nothing is kept costs nothing.
+//! Separate because responses differ. Nothing of a success is kept. Of a failure, the beginning of
+//! the body is kept, and of a reply, the whole body. A reply is an event, so only credentials that
+//! cannot occur by chance are hidden in it. A response of which nothing is kept is not searched.
 
 use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
@@ -16,11 +14,12 @@ use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// So much of the answer to a failed attempt is searched: what is kept, and as much again, so that a
+/// Number of searched bytes in the response to a failed attempt: twice the kept bytes, so that a
 /// credential across the limit is recognised by more than its beginning.
 const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 
-/// Whether anything of an exchange may be kept: a detail, the body or the headers of a failure, a reply.
+/// True if a part of an exchange may be kept: a detail, the body or the headers of a failure, or a
+/// reply.
 #[must_use]
 pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     let has_body = exchange.answer().is_some_and(|(_, body)| !body.is_empty());
@@ -31,18 +30,19 @@ pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     exchange.detail.is_some() || may_reply || ((has_body || has_headers) && !is_success())
 }
 
-/// What one request sends as credentials.
+/// The credentials that one request contains.
 #[derive(Debug)]
 pub struct SentCredentials {
     all: Credentials,
-    /// Those that are hidden even in events.
+    /// Credentials that are hidden even in events.
     certain: Credentials,
-    /// By which rules an answer is a success, and so may be a reply; `None` if nobody wants one.
+    /// The retry policy that decides success; `Some` only if the subscription accepts replies.
     takes_reply: Option<RetryPolicy>,
 }
 
 impl SentCredentials {
-    /// Collects the credentials of the request of these deliveries, with those that templates rendered.
+    /// Collects the credentials of the request of these deliveries, including those that templates
+    /// rendered.
     #[must_use]
     pub fn of(
         subscription: &Subscription,
@@ -85,14 +85,15 @@ impl SentCredentials {
         Self { all, certain: Credentials::default(), takes_reply: None }
     }
 
-    /// Hides them in what is kept of the answer.
+    /// Hides the credentials in the kept part of a response.
     #[must_use]
     pub fn hide_in(&self, exchange: Exchange) -> Exchange {
         let is_success = |policy: &&RetryPolicy| exchange.outcome(policy) == Outcome::Success;
         let reply = self.takes_reply.as_ref().filter(is_success);
         match reply.and_then(|_| ReplyKind::of(&exchange)) {
             Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
-            // It may be stored whole, in place of the event that it should have been.
+            // Unreadable replies may be stored whole, in place of the event that they should have
+            // been.
             Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
             Some(ReplyKind::TooLarge) | None => exchange.redact(&self.all, SEARCHED_BYTES),
         }

@@ -1,13 +1,14 @@
-//! What follows when a delivery ends: further deliveries, or a dead letter to store.
+//! Decides what follows the end of a delivery: further deliveries, publications, or a dead letter
+//! to store.
 //!
-//! A reply follows from a success (see [`reply`](crate::machine::reply)). A dead letter whose sink is an address becomes a delivery
-//! there, with the retry policy of its subscription. One whose sink is a topic is published there once, as in
-//! [`forward`](crate::machine::forward).
+//! A reply follows a success (see [`reply`](crate::machine::reply)). A dead letter for an address
+//! becomes a delivery to it, with the retry policy of its subscription. A dead letter for a topic
+//! is published there once, as in [`forward`](crate::machine::forward).
 //!
-//! Promises: a dead letter that its sink cannot take is stored in the deployment's container, so
-//! none is lost. What is answered at a topic shares what may still follow from its event by replies (see
-//! [`budget`]). None loops through topics: a topic that it came from does not receive it again. A
-//! loop through an address or a queue that publishes what it receives is not detected.
+//! A dead letter that its sink cannot receive is stored in the deployment's container, so none is
+//! lost. Replies to a dead letter on a topic share the reply budget of its event (see [`budget`]).
+//! A topic never receives a dead letter that came from it, so no loop runs through topics. A loop
+//! through an address or a queue that publishes what it receives is not detected.
 
 use uuid::Uuid;
 
@@ -22,23 +23,23 @@ use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 
-/// What follows when a delivery ends.
+/// An action that follows the end of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowUp {
-    /// A further delivery.
+    /// Sends a further delivery.
     Deliver(Box<Delivery>),
-    /// An event for all subscriptions of a topic, on the retry queue.
+    /// Publishes an event to a topic, by a message on the retry queue.
     Publish(Box<Message>),
-    /// A dead letter.
+    /// Sends a dead letter to storage.
     DeadLetter(Box<DeadLetter>),
-    /// A dead letter that its subscription drops.
+    /// Drops a dead letter, as its subscription specifies.
     Drop(Box<DeadLetter>),
 }
 
-/// Sends a dead letter to its sink: as a delivery to an address, or as a publication on a topic. If the sink cannot take it, it is stored
-/// in the deployment's container with the reason.
+/// Sends a dead letter to its sink: as a delivery to an address, or as a publication to a topic. If
+/// the sink cannot receive it, it is stored in the deployment's container with the reason.
 ///
-/// Delivery and publication are not due before the dead letter's delay (five minutes in Event Grid) has passed.
+/// The delivery or publication is due after the dead letter's delay (five minutes in Event Grid).
 #[must_use]
 pub fn send_to_sink(
     letter: DeadLetter,
@@ -54,7 +55,8 @@ pub fn send_to_sink(
     }
 }
 
-/// The event and the dead letter travel together unchanged: if the sink fails too, neither is lost.
+/// The event and the dead letter travel together unchanged, so neither is lost if the sink fails
+/// too.
 fn to_address(letter: DeadLetter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
     let sink_delivery = Delivery {
@@ -94,7 +96,7 @@ fn to_topic(
     }
 }
 
-/// The enriched event, for all subscriptions of the topic.
+/// Creates the message that publishes the enriched event.
 fn published(
     letter: &DeadLetter,
     event: &Event,
@@ -105,7 +107,8 @@ fn published(
     let first = &letter.delivery;
     let mut via = first.via.clone();
     via.push(first.subscription.topic.clone());
-    // A dead letter is no reply, but may be answered. Its hops are kept, so that a chain of replies is still counted behind it.
+    // A dead letter is no reply, but receivers may reply to it. It keeps its hops, so that the
+    // chain of replies is still counted.
     let replies_left = budget::left_before(first, catalogue, now_ms);
     let onward = Onward { hops: first.hops, replies_left, via, is_dead_letter: true };
     let origin = Origin::made_by(first.id, "dead letter");
@@ -114,8 +117,8 @@ fn published(
     Message { wait_ms: starts_ms.saturating_sub(now_ms), ..message }
 }
 
-/// The start of the lifetime of a delivery to a sink: after the dead letter's delay, or a short
-/// time to live would end before the first attempt.
+/// Returns the start of the lifetime of a delivery to a sink. It is after the dead letter's delay;
+/// otherwise a short time to live would end before the first attempt.
 fn lifetime_start_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }

@@ -1,11 +1,14 @@
-//! Events that a delivery leads to on a topic: its own event that goes on to another topic, a reply, or a dead letter.
+//! Publishes events that follow from a delivery to a topic: a forwarded event, a reply, or a dead
+//! letter.
 //!
-//! Such an event is published once, in one message of the retry queue, however many subscriptions take it. They are found when
-//! that message is received, and it is divided like any other record. [`Onward`] carries the hops, the budget of replies and the topics
-//! already visited.
+//! Such an event is published once, by one message on the retry queue, however many subscriptions
+//! match. Dispatch matches it when the message is received, and divides it like any other record.
+//! [`Onward`] carries the hops, the reply budget and the visited topics.
 //!
-//! Promises: the same delivery publishes the same message, whose deliveries have the same ids. Its own event keeps its origin. Topics that lead to each other are
-//! no endless loop: a chain has [`HOPS_MAX`] topics and answers, and what may come back counts against the budget of replies.
+//! Repeating a delivery publishes the same message, and its deliveries have the same ids. A
+//! forwarded event keeps its origin. Topics that lead to each other do not loop forever: a chain
+//! has at most [`HOPS_MAX`] topics and replies, and an event that may come back counts against the
+//! reply budget.
 
 use std::sync::Arc;
 
@@ -20,13 +23,13 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// Publishing was refused: the reason, and a detail for people.
+/// A refused publication: the reason, and a detail for people.
 pub(super) type Refused = (Reason, String);
 
-/// The message with which the event of a delivery goes on to a topic.
+/// Creates the message that forwards the event of a delivery to a topic.
 ///
 /// # Errors
-/// The end of the delivery, where it cannot.
+/// The end of the delivery, if the event cannot be forwarded.
 pub fn forward(
     delivery: &Delivery,
     subscription: &Subscription,
@@ -45,7 +48,7 @@ pub fn forward(
     })
 }
 
-/// The delivery whose event or reply is published on a topic.
+/// The delivery whose event or reply is published.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) delivery: &'a Delivery,
@@ -55,7 +58,8 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The remaining budget of replies. Fails if the topic is missing, the chain is too long, or the budget is used up.
+    /// Returns the remaining reply budget. Fails if the topic is missing, the chain is too long, or
+    /// the budget is used up.
     pub(super) fn left_after(
         &self,
         event: &Event,
@@ -76,7 +80,7 @@ impl Source<'_> {
         left.ok_or_else(|| (Reason::ReplyLoop, over_budget(delivery, subscription, deliveries)))
     }
 
-    /// The message of the event, as long as it is not too large.
+    /// Creates the message of the event, unless it is too large.
     pub(super) fn publish(
         &self,
         event: &Event,
@@ -96,7 +100,8 @@ impl Source<'_> {
     }
 }
 
-/// The message that publishes an event on a topic. The event keeps its shape, whatever the input of the topic is.
+/// Creates the message that publishes an event to a topic. The event keeps its shape, whatever the
+/// input of the topic.
 pub(super) fn message(
     delivery: &Delivery,
     event: &Event,
@@ -112,7 +117,7 @@ pub(super) fn message(
         Shape::Opaque => Input::Opaque,
     };
     let text = event.text();
-    // An array would be read as the events in it.
+    // Wrapped, because an array would be read as several events.
     let is_array = input != Input::Opaque && text.trim_start().starts_with('[');
     let body = if is_array { array(&[text]).into() } else { Arc::clone(text) };
     let Origin { message, index } = origin;

@@ -1,4 +1,4 @@
-//! What decides: what a delivery does next, what follows from it, and where it is stored.
+//! Decides what a delivery does next, what follows from it, and where its dead letter is stored.
 
 pub mod answer;
 pub mod consent;

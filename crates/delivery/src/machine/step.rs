@@ -5,9 +5,9 @@
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
-//! Between the two is one HTTP exchange. [`group`] puts deliveries that may be attempted into
-//! groups, one request each; a group holds one delivery unless the subscription batches. The same
-//! functions are used in production, in the simulation and in explanations.
+//! One HTTP exchange happens between the two. [`group`] puts due deliveries into groups, one
+//! request each. A group has one delivery unless the subscription batches. Production, the
+//! simulation and explanations use the same functions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,42 +23,44 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, addressed};
 use crate::waits::{self, Jitter, Moments, Spread};
 
-/// What to do with a delivery that was received.
+/// The next step of a received delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// Its next attempt is not due: it is re-enqueued with the rest of its wait. Not an attempt.
+    /// The next attempt is not due. The delivery is re-enqueued with the rest of its wait, which is
+    /// not an attempt.
     NotDue {
-        /// The rest of the wait.
+        /// Rest of the wait.
         wait_ms: u64,
     },
-    /// It ends without a request: its subscription is paused, or it has reached a limit.
+    /// The delivery ends without a request: its subscription is paused, or it has reached a limit.
     Ended(Reason),
-    /// It goes on to the subscriptions of this topic, without a request.
+    /// The event is forwarded to this topic, without a request.
     Forward(TopicName),
-    /// It is due and may be attempted.
+    /// The delivery is due and may be attempted.
     Attempt,
 }
 
-/// What to do with a delivery after an exchange.
+/// The next step of a delivery after an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// Delivered.
+    /// The delivery was successful.
     Done,
-    /// To be retried.
+    /// The delivery is retried.
     Retry {
-        /// How long to wait first.
+        /// Wait before the retry.
         wait_ms: u64,
     },
-    /// It ended without success; its dead letter is stored.
+    /// The delivery ended without success, and its dead letter is stored.
     DeadLetter(Box<DeadLetter>),
-    /// It ended without success; its dead letter is first sent to its sink, an address or a topic.
+    /// The delivery ended without success, and its dead letter is first sent to its sink, an
+    /// address or a topic.
     ToSink(Box<DeadLetter>),
-    /// It ended without success and is dropped, as the subscription says.
+    /// The delivery ended without success and is dropped, as the subscription specifies.
     Drop(Reason),
 }
 
 impl End {
-    /// The same, whose dead letter says this, too.
+    /// Adds a detail to the dead letter, if there is one.
     #[must_use]
     pub fn with_detail(self, detail: impl fmt::Display) -> Self {
         match self {
@@ -68,8 +70,8 @@ impl End {
         }
     }
 
-    /// The end of the replay that this delivery is, if it is one, once this end is carried out for good. `stored`
-    /// says in which container and under which key its dead letter is, if that is known.
+    /// Returns the end of the replay of this delivery, if it is one, once this end is final.
+    /// `stored` has the container and key of its dead letter, if they are known.
     #[must_use]
     pub fn of_replay(
         &self,
@@ -88,19 +90,19 @@ impl End {
     }
 }
 
-/// The result of an exchange.
+/// The result of an exchange for one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// What the exchange means.
+    /// The meaning of the exchange.
     pub verdict: Verdict,
-    /// What to do with the delivery.
+    /// The next step of the delivery.
     pub end: End,
 }
 
 /// Decides whether a delivery may be attempted now.
 #[must_use]
 pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
-    // Before it is due, or it would travel until then.
+    // Checked before the due time. Otherwise the delivery would be re-enqueued until then.
     if subscription.paused {
         return Arrival::Ended(Reason::Paused);
     }
@@ -108,16 +110,16 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::NotDue { wait_ms: delivery.due_ms - now_ms };
     }
     let policy = &subscription.retry;
-    // Saturating: the publication is stamped by the clock of SQS, which may be ahead.
+    // Saturating: SQS stamps the publication, and its clock may be ahead.
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
     if age_ms >= LIFETIME_MAX_MS {
         return Arrival::Ended(Reason::TimeToLiveExceeded);
     }
-    // The attempt alone after a refused batch is made whatever the policy's limits are.
+    // The single attempt after a refused batch is made whatever the limits of the policy.
     if delivery.batching == Batching::RetryAlone {
         return Arrival::Attempt;
     }
-    // The file may have lowered its maximum since the last attempt.
+    // The file may have lowered the maximum since the last attempt.
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded);
     }
@@ -128,11 +130,11 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     delivery.target.topic(subscription).map_or(Arrival::Attempt, Arrival::Forward)
 }
 
-/// How much longer a delivery may be attempted, whatever it waits for: after that a wait only delays its
-/// dead letter. Never 0 where [`arrive`] says that it may be attempted.
+/// Returns the remaining time in which a delivery may be attempted. A longer wait only delays its
+/// dead letter. Never 0 if [`arrive`] allows an attempt.
 #[must_use]
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
-    // The attempt alone after a refused batch is made whatever the policy's limits are.
+    // The single attempt after a refused batch is made whatever the limits of the policy.
     let own_ms = policy.time_to_live_ms.filter(|_| delivery.batching != Batching::RetryAlone);
     let own_end_ms = own_ms.map_or(u64::MAX, |own_ms| delivery.starts_ms.saturating_add(own_ms));
     let end_ms = own_end_ms.min(delivery.published_ms.saturating_add(LIFETIME_MAX_MS));
@@ -142,9 +144,9 @@ pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -
 /// Deliveries of one subscription that share a request.
 #[derive(Debug)]
 pub struct Group<T> {
-    /// Their subscription.
+    /// The subscription of all members.
     pub subscription: Arc<Subscription>,
-    /// The deliveries, or values that hold them.
+    /// The deliveries, or values that contain them.
     pub members: Vec<T>,
 }
 
@@ -165,8 +167,8 @@ pub fn group<T: AsRef<Delivery>>(
     groups
 }
 
-/// How deliveries share requests: where a subscription batches, those that are due share one where they
-/// can, up to its number of events and its preferred size.
+/// Decides which deliveries share a request. If a subscription batches, due deliveries share
+/// requests up to its number of events and its preferred size.
 #[derive(Debug, Default)]
 pub struct Grouping {
     open_groups: Vec<Open>,
@@ -174,13 +176,13 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// How many groups there are.
+    /// Returns the number of groups.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The index of the group of the next delivery: an open one, or a new one.
+    /// Returns the group of the next delivery: an open one, or a new one.
     pub fn place(
         &mut self,
         subscription: &Arc<Subscription>,
@@ -188,7 +190,7 @@ impl Grouping {
         now_ms: u64,
     ) -> usize {
         if let Some((batch, batch_key, bytes)) = batch_key_of(subscription, delivery, now_ms) {
-            // An invocation may see two versions of a subscription; they share no request.
+            // An invocation may have two versions of a subscription, which share no request.
             let matches = |open: &&mut Open| {
                 open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, subscription)
             };
@@ -217,27 +219,27 @@ impl Grouping {
     }
 }
 
-/// A group that may take another member.
+/// A group with room for another member.
 #[derive(Debug)]
 struct Open {
     subscription: Arc<Subscription>,
     batch_key: BatchKey,
-    /// Its index in the groups.
+    /// Index of the group.
     group: usize,
-    /// The bytes of the elements in its body.
+    /// Total size of the elements in its body.
     bytes: u64,
     members: u32,
 }
 
 impl Open {
-    /// Whether its body has room for this many more bytes; brackets and commas count too.
+    /// True if the body has room for this many more bytes, including brackets and commas.
     fn has_room_for(&self, bytes: u64, batch: Batch) -> bool {
         self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2)
             <= batch.preferred_bytes
     }
 }
 
-/// The batch and key by which a delivery may share a request now.
+/// Returns the batch, the key and the size by which a delivery may share a request now.
 fn batch_key_of(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -251,10 +253,10 @@ fn batch_key_of(
     Some((batch, batch_key, bytes))
 }
 
-/// Like [`settle`], for a delivery of a batch. An answer that is never retried may be about one
-/// event of the batch only: unless the subscription applies it to all, each gets one attempt in a
-/// request of its own. So does each event of a batch of which no request could be made: nobody has
-/// refused the others.
+/// Settles a delivery of a batch. A response that is never retried may be about only one event of
+/// the batch. Each event therefore gets one attempt in a request of its own, unless the
+/// subscription applies the response to all. The same applies if the request could not be built,
+/// because no endpoint has refused the events.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
@@ -276,7 +278,7 @@ pub fn settle_batched(
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
 
-/// Records an exchange in the delivery and decides what to do with it.
+/// Records an exchange in the delivery and decides its next step.
 #[must_use]
 pub fn settle(
     delivery: &mut Delivery,
@@ -302,7 +304,7 @@ pub fn settle(
         Verdict::Retry { .. } if exhausted => ended(Reason::MaxDeliveryAttemptsExceeded),
         Verdict::Retry { least_wait_ms } => {
             let due_ms = next_due_ms(delivery, policy, exchange, *least_wait_ms, jitter);
-            // A wait that outlasts the 14 days would only delay the dead letter.
+            // A wait beyond the 14 days would only delay the dead letter.
             if due_ms.saturating_sub(delivery.published_ms) >= LIFETIME_MAX_MS {
                 ended(Reason::TimeToLiveExceeded)
             } else {
@@ -314,9 +316,9 @@ pub fn settle(
     Settled { verdict, end: with_exchange_detail(end, exchange) }
 }
 
-/// When the next attempt is due, by the schedule and by what the answer asked for. From the outcome, not from
-/// now: work on other deliveries must not lengthen the wait. Where it is due within the time to live, jitter does not
-/// move it out of that.
+/// Returns the due time of the next attempt, by the schedule and the response. It counts from the
+/// outcome and not from now, because work on other deliveries must not lengthen the wait. Jitter
+/// never moves an attempt out of the time to live.
 fn next_due_ms(
     delivery: &Delivery,
     policy: &RetryPolicy,
@@ -345,7 +347,8 @@ fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     }
 }
 
-/// The end of a delivery without success: a dead letter, or none where the subscription drops them.
+/// Returns the end of a delivery without success: a dead letter, or a drop if the subscription
+/// specifies it.
 #[must_use]
 pub fn end_without_success(
     delivery: &Delivery,
@@ -363,7 +366,7 @@ pub fn end_without_success(
             now_ms,
         )));
     }
-    // Not to its sink again, where it has just failed.
+    // Not sent to its sink again, which has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
         if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
@@ -371,7 +374,7 @@ pub fn end_without_success(
         }
         return End::DeadLetter(Box::new(letter));
     }
-    // A closure: one that is dropped needs no letter.
+    // A closure, because a dropped delivery needs no dead letter.
     let letter = || Box::new(DeadLetter::new(delivery.clone(), subscription, reason, now_ms));
     match sink {
         Sink::None => End::Drop(reason),

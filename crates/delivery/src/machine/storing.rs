@@ -1,28 +1,27 @@
-//! Where a dead letter is stored, and where next when that refuses permanently.
+//! Decides where a dead letter is stored, and where it goes after a permanent refusal.
 //!
-//! Separate from storing itself because both functions store, and mean the same by it. A dead letter
-//! goes to the container or queue of its own; if that refuses permanently, to the deployment's
-//! container, with the reason in its blob. A refusal that may pass is no reason to look elsewhere:
-//! the dead letter is stored later.
+//! Separate from storing, because two functions store by the same rules. A dead letter goes to its
+//! own container or queue. After a permanent refusal, it goes to the deployment's container, with
+//! the reason in its blob. After a temporary refusal, it is stored later in the same place.
 
 use crate::delivery::Store;
 use crate::subscription::sink::{Container, SinkQueue};
 
-/// Where a dead letter is to be written.
+/// The place in which a dead letter is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreTarget<'a> {
-    /// As a blob.
+    /// A blob in a container.
     Container {
-        /// The container.
+        /// The container of the blob.
         container: &'a Container,
-        /// Why it is not where its subscription wants it; part of the blob.
+        /// The reason why it is not in the place that its subscription specifies; part of the blob.
         sink_error: Option<String>,
     },
-    /// As a message in an external queue.
+    /// A message in an external queue.
     Queue(&'a SinkQueue),
 }
 
-/// Where a dead letter is written first; `default` is the deployment's container.
+/// Returns the first place of a dead letter. `default` is the deployment's container.
 #[must_use]
 pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget<'a> {
     match store {
@@ -32,8 +31,8 @@ pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget
     }
 }
 
-/// Where it is written when its first target has refused permanently, with this problem; `None`
-/// when that was the deployment's container already.
+/// Returns the place after a permanent refusal with this problem; `None` if the first place was the
+/// deployment's container.
 #[must_use]
 pub fn fallback<'a>(
     store: &Store,

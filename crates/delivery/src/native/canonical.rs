@@ -1,11 +1,13 @@
-//! The canonical form: every subscription as a native document, whatever dialect it was written in.
+//! Writes the canonical form: every subscription as a native document, whatever its dialect.
 //!
-//! Separate because it writes what the rest of this module reads. A document has `spec`, which states what differs from the
-//! defaults of its profile, and beside it the name of the profile and these defaults: what was written keeps its meaning
-//! when the defaults of a later version are others. Members are sorted. Secrets are given by their names; credentials that a file has in
-//! clear text, in a URL or a hidden header, are printed as they are.
+//! Separate because it writes what the rest of this module reads. `spec` states only the
+//! differences from the defaults of a profile. The name of the profile and its defaults are beside
+//! it, so that a document keeps its meaning when a later version has other defaults. Members are
+//! sorted. Secrets are written as names. Credentials that a file has in clear text, in a URL or a
+//! hidden header, are written unchanged.
 //!
-//! Promises: reading the documents gives the same topics and subscriptions, and writing those gives the same documents.
+//! Reading the documents gives the same topics and subscriptions, and writing those gives the same
+//! documents.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -22,10 +24,10 @@ use crate::subscription::profile::StatusSet;
 use crate::subscription::secret_policy::SecretRule;
 use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
 
-/// The version of the native form.
+/// API version of native documents.
 pub const API_VERSION: &str = "lastmile.dev/v1";
 
-/// Every document of a catalogue: settings, topics, subscriptions, each by name.
+/// Returns every document of a catalogue: settings, topics and subscriptions, each sorted by name.
 #[must_use]
 pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
     let topics = catalogue.topics().map(topic);
@@ -33,7 +35,7 @@ pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
     settings(catalogue).into_iter().chain(topics).chain(subscriptions).collect()
 }
 
-/// The settings of the deployment.
+/// Returns the documents of the deployment's settings.
 fn settings(catalogue: &Catalogue) -> Vec<Json> {
     let settings = catalogue.settings();
     let secrets = settings.secrets.rules().map(secret_policy);
@@ -41,12 +43,12 @@ fn settings(catalogue: &Catalogue) -> Vec<Json> {
     secrets.into_iter().chain(notices).collect()
 }
 
-/// The policy of secrets with these rules.
+/// Returns the SecretPolicy with these rules.
 pub(crate) fn secret_policy(rules: &[SecretRule]) -> Json {
     document("SecretPolicy", Json::Object(SecretPolicySpec { secrets: rules.to_vec() }.write()))
 }
 
-/// Notices that go to this topic.
+/// Returns the Notifications document for this topic.
 pub(crate) fn notifications(topic: TopicName) -> Json {
     document("Notifications", Json::Object(NotificationsSpec { topic }.write()))
 }
@@ -55,7 +57,7 @@ fn document(kind: &str, spec: Json) -> Json {
     json!({ "apiVersion": API_VERSION, "kind": kind, "spec": spec })
 }
 
-/// The settings of a topic that differ from the defaults.
+/// Returns the `spec` of a topic, with the settings that differ from the defaults.
 pub(crate) fn topic_spec(of: &Topic) -> Json {
     Json::Object(of.settings.write())
 }
@@ -66,21 +68,22 @@ pub(crate) fn topic(of: &Topic) -> Json {
     document
 }
 
-/// The `spec` of a subscription: what differs from the defaults of its profile.
+/// Returns the `spec` of a subscription, with the values that differ from the defaults of its
+/// profile.
 pub(crate) fn spec(of: &Subscription) -> Json {
     let own = DeliverySettings::from(of);
     let defaults = DeliverySettings::of(of.dialect, (*own.destination.url).clone());
     with_own(differences(&own, &defaults), of)
 }
 
-/// All its values, and its profile.
+/// Returns all values of a subscription and the name of its profile.
 pub(crate) fn whole_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).write()), of);
     spec["profile"] = json!(of.dialect.profile());
     spec
 }
 
-/// All its values without secrets.
+/// Returns all values of a subscription for display, without secrets.
 pub(crate) fn shown_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
     spec["profile"] = json!(of.dialect.profile());
@@ -90,7 +93,6 @@ pub(crate) fn shown_spec(of: &Subscription) -> Json {
     spec
 }
 
-/// Adds the fields that only a Subscription has.
 fn with_own(mut spec: Json, of: &Subscription) -> Json {
     if let Some(fields) = spec.as_object_mut() {
         fields.extend(Selection::from(of).write());
@@ -106,7 +108,7 @@ pub(crate) fn subscription(of: &Subscription) -> Json {
     document
 }
 
-/// The fields of these settings that differ from the defaults.
+/// Returns the fields that differ from the defaults.
 fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
     let (mut written, base) = (own.write(), defaults.write());
     if let Some(retry) = written.get_mut("retry").and_then(Json::as_object_mut) {

@@ -1,7 +1,8 @@
-//! Topics whose events go on to each other and come back.
+//! Finds circles of topics whose events are forwarded back to them.
 //!
-//! Separate because it needs all subscriptions. At run time such events go on a bounded number of times, and then
-//! are dead letters; a filter may end the circle before. Each circle is reported at one of its subscriptions.
+//! Separate because it needs all subscriptions. At run time such an event is forwarded a limited
+//! number of times, and then becomes a dead letter. A filter may end the circle earlier. Each
+//! circle is reported once, at one of its subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +11,10 @@ use crate::document::reader::Cursor;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// Topic → the topics that its events go on to, each with a subscription by which they do.
+/// Topic → the topics that its events are forwarded to, each with a subscription that forwards.
 type Ways<'c> = BTreeMap<&'c TopicName, Vec<(TopicName, &'c SubscriptionName)>>;
 
-/// Warns of each circle.
+/// Adds a warning for each circle.
 pub(super) fn report(catalogue: &Catalogue, named_at: &BTreeMap<SubscriptionName, Cursor<'_>>) {
     for circle in circles(&ways(catalogue)) {
         let Some(first) = circle.first() else { continue };
@@ -41,17 +42,17 @@ fn ways(catalogue: &Catalogue) -> Ways<'_> {
     ways
 }
 
-/// For each way back to a topic that led there, the subscriptions of that circle, the first one by name first. Each
-/// way is walked once, and nothing is called within itself, since chains of topics may be long.
+/// Returns the subscriptions of each circle, beginning with the first by name. It walks each way
+/// once. It does not recurse, because chains of topics may be long.
 fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     let mut circles = Vec::new();
-    // The place of each topic on the path; `None` once all of its ways have been walked.
+    // Place of each topic on the path; `None` after all of its ways were walked.
     let mut places: BTreeMap<&TopicName, Option<usize>> = BTreeMap::new();
     for start in ways.keys() {
         if places.contains_key(*start) {
             continue;
         }
-        // The topics that led here, and how many of the ways of each have been walked.
+        // The topics of the path, each with the number of its walked ways.
         let mut path: Vec<(&TopicName, usize)> = vec![(*start, 0)];
         places.insert(*start, Some(0));
         while let Some((topic, walked)) = path.last_mut() {
@@ -74,7 +75,7 @@ fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     circles
 }
 
-/// The subscriptions by which a path leads from its first topic back to it.
+/// Returns the subscriptions that lead from the first topic of a path back to it.
 fn circle<'c>(ways: &Ways<'c>, path: &[(&TopicName, usize)]) -> Vec<&'c SubscriptionName> {
     let way = |(topic, walked): &(&TopicName, usize)| Some(ways.get(*topic)?.get(walked - 1)?.1);
     let mut circle: Vec<&SubscriptionName> = path.iter().filter_map(way).collect();

@@ -1,7 +1,8 @@
-//! Checks subscriptions against the topics and the secret policy that other owners applied.
+//! Checks subscriptions against the topics and the secret policy of other owners.
 //!
-//! Separate from the reading of files, which reports the same where it is written: in a catalogue each owner
-//! applies files of its own, and only all of them together show it.
+//! Separate from the reader of files, which reports the same problems at their positions. In a
+//! shared catalogue each owner applies separate files, and only their combination shows these
+//! problems.
 
 use super::conversion::{impossible, never_batched, travels_alone};
 use super::sinks::Routes;
@@ -10,14 +11,14 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The fields of findings.
+/// Field names of findings.
 const SCHEMA: &str = "schema";
 const BATCH: &str = "batch";
 const SINK: &str = "deadLetter.sink";
 const SECRETS: &str = "secrets";
 
-/// Findings about subscriptions that do not suit their topics, or whose dead letters have no way to their
-/// sinks. `name` is what findings call the file of a subscription.
+/// Returns findings about subscriptions that do not fit their topics, or whose dead letters cannot
+/// reach their sinks. `name` returns the file name of a subscription for findings.
 pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String) -> Vec<Finding> {
     let topics: Vec<Topic> = catalogue.topics().cloned().collect();
     let routes = Routes::new(
@@ -50,7 +51,7 @@ pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String)
     findings
 }
 
-/// Why a subscription does not suit its topic, and which secrets it may not send, whoever described them.
+/// Describes why a subscription does not fit its topic, and which secrets it must not send.
 #[must_use]
 pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPolicy) -> Vec<String> {
     let messages =
@@ -58,7 +59,7 @@ pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPoli
     messages.map(|message| message.to_string()).collect()
 }
 
-/// The secrets that it may not send.
+/// Returns the secrets that the policy forbids.
 fn refused(subscription: &Subscription, secrets: &SecretPolicy) -> impl Iterator<Item = Message> {
     let destination = &subscription.destination;
     let refused =

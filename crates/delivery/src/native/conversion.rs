@@ -1,8 +1,8 @@
-//! Whether a topic's events can be delivered in the schema of a subscription.
+//! Checks whether a topic's events can be delivered in the schema of a subscription.
 //!
-//! Separate because it needs two documents, a topic and a subscription, of any family. Only certain
-//! problems are reported: events of a topic with automatic input may have any schema, and one that
-//! cannot be converted ends its own delivery (see [`crate::event::convert`]).
+//! Separate because it needs two documents of any family: a topic and a subscription. Only certain
+//! problems are reported. Events of a topic with input `auto` may have any schema, and an event
+//! that cannot be converted ends its own delivery (see [`crate::event::convert`]).
 
 use crate::document::findings::Message;
 use crate::event::Input;
@@ -11,7 +11,7 @@ use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 
-/// The reason why no event of the topic can be delivered in the subscription's schema.
+/// Returns the reason why no event of the topic can be delivered in the subscription's schema.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
@@ -54,7 +54,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     }
 }
 
-/// The reason why events of a subscription with batches can never share a request.
+/// Returns the reason why events of a subscription with batches can never share a request.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
@@ -68,7 +68,8 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
 }
 
-/// The reason why the topic's events are never batched, although the subscription asks for it.
+/// Returns the reason why the topic's events are never batched, although the subscription asks for
+/// batches.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     if topic.settings.input != Input::Opaque {
@@ -81,7 +82,7 @@ pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Optio
     Some(Message::new(warning).help("leave batch out"))
 }
 
-/// An attribute that the schema needs, and where the mapping finds it.
+/// An attribute that the schema requires, and its field in the mapping.
 type Needed<'m> = (&'static str, &'m Field);
 
 fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Message> {

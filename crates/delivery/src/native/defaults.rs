@@ -8,11 +8,11 @@ use crate::document::record::Record as _;
 use crate::subscription::DeliverySettings;
 use crate::subscription::profile::Dialect;
 
-/// The defaults of each profile, which are the same for every subscription.
+/// Cached, because they are the same for every subscription.
 static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
     LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
 
-/// The defaults of a profile as a document, without an address.
+/// Returns the defaults of a profile as a document, without an address.
 pub(super) fn written_defaults(dialect: Dialect) -> Json {
     let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
     found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
@@ -27,5 +27,5 @@ fn defaults_of(dialect: Dialect) -> Json {
     written
 }
 
-/// An address of settings that have none.
+/// Placeholder for settings without an address.
 pub(super) const NO_ADDRESS: &str = "https://subscriber.invalid/";

@@ -1,7 +1,7 @@
-//! The catalogue while it is built from documents.
+//! Builds the catalogue from documents.
 //!
-//! Separate because it needs all of them: names are unique, topics and subscriptions have to suit each other, and dead
-//! letters need a way to their sinks.
+//! Separate because it needs all documents: names are unique, topics and subscriptions have to fit
+//! each other, and dead letters need a route to their sinks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,57 +24,55 @@ use crate::subscription::topic_settings::{REPLIES_MAX, TopicSettings};
 /// The result of reading a set of documents.
 #[derive(Default)]
 pub struct Built {
-    /// Every topic and subscription without an error.
+    /// All topics and subscriptions without an error.
     pub catalogue: Catalogue,
-    /// Where the documents state each value, for every subscription of the catalogue.
+    /// Positions of all stated values, by subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
-    /// The subscriptions that the documents describe and the catalogue does not have.
+    /// Subscriptions that the documents describe and that are missing in the catalogue.
     pub left_out: Vec<LeftOut>,
-    /// The positions at which the documents name secrets, for every subscription of the catalogue.
+    /// Positions of all names of secrets in the catalogue's subscriptions.
     pub secrets: Vec<NamedSecret>,
 }
 
 /// A topic that an object of another format defines.
 pub struct ObjectTopic<'a> {
-    /// The name that the object has in files.
+    /// Name of the topic in files.
     pub name: TopicName,
-    /// The position of the name.
+    /// Position of the name.
     pub at: Cursor<'a>,
-    /// The limit of deliveries that replies lead to, and its position.
+    /// Limit of deliveries that follow from replies, and its position.
     pub max_replies: Option<(u32, Cursor<'a>)>,
 }
 
-/// The catalogue while it is built: names are unique, whatever the family of the document.
+/// The unfinished catalogue. Names are unique across all families of documents.
 #[derive(Default)]
 pub(super) struct Draft<'a> {
-    /// Whether every topic of the deployment is among the documents.
+    /// True if the documents include every topic of the deployment.
     pub(super) are_all: bool,
-    /// Topics of native documents.
     pub(super) described_topics: BTreeMap<TopicName, Cursor<'a>>,
-    /// Topics defined by objects of other families; a native document may describe one as well.
+    /// Topics of objects of other families. A native document may describe the same topic.
     pub(super) object_topics: BTreeMap<TopicName, Cursor<'a>>,
-    /// The positions of `delivery` in native documents, by topic.
+    /// Positions of `delivery` in native documents, by topic.
     pub(super) deliveries: BTreeMap<TopicName, Cursor<'a>>,
-    /// Topics with an error in the document that describes them.
+    /// Topics whose document has an error.
     pub(super) broken_topics: BTreeSet<TopicName>,
     publishers: HashMap<Publisher, TopicName>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
-    /// The topics so far.
     pub(super) topics: Vec<Topic>,
     subscriptions: Vec<Described<'a>>,
-    /// The subscriptions that have an error.
+    /// Subscriptions with an error.
     pub(super) left_out: Vec<LeftOut>,
 }
 
 impl<'a> Draft<'a> {
-    /// Registers the name of a topic that a native document describes; `at` is where it is written.
-    /// A duplicate is reported and returns false.
+    /// Registers the name of a topic of a native document. Reports a duplicate at its position `at`
+    /// and returns false.
     pub(super) fn name_topic(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         take(&mut self.described_topics, name, at, "topic")
     }
 
-    /// Registers the name of a topic that an object of another family defines. A native document of
-    /// that name may set its input, but not delivery defaults: the object sets those.
+    /// Registers the name of a topic that an object of another family defines. A native document
+    /// with that name may set the input, but not delivery defaults, which the object sets.
     fn name_object(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         if let Some(delivery) = self.deliveries.remove(name) {
             let message =
@@ -88,7 +86,7 @@ impl<'a> Draft<'a> {
     pub(super) fn add_object_topics(&mut self, topics: &[ObjectTopic<'a>]) {
         for ObjectTopic { name, at, max_replies } in topics {
             if at.without_error(|| self.name_object(name, at).then_some(())).is_none() {
-                // Its subscriptions are left out as well.
+                // Its subscriptions are left out too.
                 self.broken_topics.insert(name.clone());
             } else {
                 let max_replies = max_replies.as_ref().map(|(number, at)| (*number, at));
@@ -97,8 +95,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds the topic that an object of another family defines, unless a native document describes
-    /// it; with the number of replies that the object states, and where.
+    /// Adds the topic of an object of another family, unless a native document describes it.
+    /// `max_replies` is the number that the object states, with its position.
     fn add_object_topic(&mut self, name: &TopicName, max_replies: Option<(u32, &Cursor<'_>)>) {
         match (self.described_topics.get(name), max_replies) {
             (None, stated) => {
@@ -115,7 +113,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Registers a publisher for a topic; `at` is where it is written. A duplicate is reported.
+    /// Registers a publisher for a topic. Reports a duplicate at its position `at`.
     pub(super) fn name_publisher(
         &mut self,
         publisher: &Publisher,
@@ -135,25 +133,24 @@ impl<'a> Draft<'a> {
         self.publishers.insert(publisher.clone(), topic.clone());
     }
 
-    /// Registers the name of a subscription; `at` is where it is written. A duplicate is reported
-    /// and returns false.
+    /// Registers the name of a subscription. Reports a duplicate at its position `at` and returns
+    /// false.
     pub(super) fn name_subscription(&mut self, name: &SubscriptionName, at: &Cursor<'a>) -> bool {
         take(&mut self.named_subscriptions, name, at, "subscription")
     }
 
-    /// Adds a subscription.
     pub(super) fn add_subscription(&mut self, mut described: Described<'a>) {
         origins::note_overridden_statuses(&mut described.origins, &described.subscription);
         debug_assert!(origins::are_known(&described.origins, &described.subscription));
         self.subscriptions.push(described);
     }
 
-    /// The finished catalogue; a subscription with a schema that its topic's events cannot be
-    /// converted into, or with a secret that its destination may not have, is reported and left out.
+    /// Returns the finished catalogue. Reports and leaves out a subscription that does not fit its
+    /// topic, or has a secret that its destination must not receive.
     pub(super) fn into_catalogue(mut self, secret_policy: &SecretPolicy) -> Built {
         let mut built = Built { left_out: std::mem::take(&mut self.left_out), ..Built::default() };
         let catalogue = &mut built.catalogue;
-        // Many subscriptions inherit a value of their topic: a problem with it is reported once.
+        // Many subscriptions inherit a value of their topic, whose problem is reported once.
         let mut reported_at = BTreeSet::new();
         let (are_all, routes) = (self.are_all, self.routes());
         let mut unused_settings = UnusedSettings::default();
@@ -199,7 +196,7 @@ impl<'a> Draft<'a> {
         built
     }
 
-    /// The routes of dead letters from topic to topic.
+    /// Returns the routes of dead letters between topics.
     fn routes(&self) -> Routes {
         let topics = self.described_topics.keys().chain(self.object_topics.keys());
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
@@ -207,8 +204,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns true if the topic that a subscription's dead letters go to exists; warns about routes that
-/// cannot work, once for each position.
+/// True if the sink topic of a subscription exists. Adds a warning about routes that cannot work,
+/// once for each position.
 fn has_dead_letter_route(
     described: &Described<'_>,
     routes: &Routes,
@@ -230,8 +227,8 @@ fn has_dead_letter_route(
     true
 }
 
-/// Returns true if a topic's events can be delivered in the schema of a subscription. Reported where the
-/// schema is stated, else at the subscription's name, once for each position.
+/// Checks that a topic's events can be delivered in the schema of a subscription. Reports a problem
+/// once per position: at the schema if it is stated, else at the subscription's name.
 fn fits_topic_input<'a>(
     described: &Described<'a>,
     topic: Option<&Topic>,

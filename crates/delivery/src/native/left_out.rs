@@ -1,7 +1,7 @@
-//! Subscriptions that the files describe and the catalogue does not have, each with the reason.
+//! Subscriptions that are described in files but missing in the catalogue, each with the reason.
 //!
-//! Separate because a finding is about a field, and this is about a subscription: whoever reads the findings should not
-//! have to find out which deliveries are missing.
+//! Separate because a finding is about a field, while this is about a subscription: it shows
+//! directly which deliveries are missing.
 
 use crate::document::findings::Finding;
 use crate::document::reader::Cursor;
@@ -9,20 +9,21 @@ use crate::document::reader::Cursor;
 /// A subscription that is not in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// `namespace/topic/name`, the name of an Azure resource, or its position if the files do not state these.
+    /// `namespace/topic/name`, the name of an Azure resource, or a position if the files state no
+    /// complete name.
     pub name: String,
-    /// The position of the reason, as `file:line:column`.
+    /// Position of the reason, as `file:line:column`.
     pub at: String,
-    /// The reason.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// The reason if its own document has no error.
+/// The reason for a subscription whose own document has no error.
 const ELSEWHERE: &str = "what it refers to has an error";
 
 impl LeftOut {
-    /// A subscription that is described at the cursor. The parts of its name may be missing. The reason is the first
-    /// error of its document, if it has one.
+    /// Describes a subscription at the cursor. Parts of its name may be missing. The reason is the
+    /// first error of its document, if there is one.
     #[must_use]
     pub fn at(at: &Cursor<'_>, name: &[&str], error: Option<Box<Finding>>) -> Self {
         let is_named = name.iter().all(|part| !part.is_empty());
@@ -34,7 +35,7 @@ impl LeftOut {
         }
     }
 
-    /// A subscription that is left out for a reason that is no error.
+    /// Describes a subscription that is left out for a reason that is not an error.
     #[must_use]
     pub fn because(at: &Cursor<'_>, name: &[&str], reason: &str) -> Self {
         Self { reason: reason.to_owned(), ..Self::at(at, name, None) }

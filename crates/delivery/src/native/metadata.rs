@@ -1,4 +1,4 @@
-//! `metadata` of native documents: the names.
+//! `metadata` of native documents, which has the names.
 
 use crate::document::record::Required;
 use crate::subscription::kinds::names::Name;

@@ -1,19 +1,21 @@
-//! Documents in the native form → [`Catalogue`](crate::subscription::catalogue::Catalogue), and back.
+//! Reads native documents into a [`Catalogue`](crate::subscription::catalogue::Catalogue), and
+//! writes it back.
 //!
-//! Separate because everything behind this boundary is valid: a [`Subscription`](crate::subscription::Subscription) has all
-//! its defaults, every range is checked and every address parsed. Every other format is translated into this form before
-//! it is read.
+//! Separate because everything behind this boundary is valid: a
+//! [`Subscription`](crate::subscription::Subscription) has all of its defaults, every range is
+//! checked and every address is parsed. Every other format is translated into this form first.
 //!
-//! A Topic may come before or after its Subscriptions and in another file, so all Topics are read first (`topic`). The
-//! delivery settings of both are [`DeliverySettings`](crate::subscription::DeliverySettings): where the Subscription
-//! states nothing, the Topic's `delivery` is read, field by field, and then the defaults of the profile
-//! (`subscription`). Then each is checked against the others (`draft`): its topic (`conversion`), the topics that its dead
-//! letters go to (`sinks`) and the hosts that may have its secrets (`secret_policy`).
+//! A Topic may follow its Subscriptions or be in another file, so all Topics are read first
+//! (`topic`). Both have [`DeliverySettings`](crate::subscription::DeliverySettings). A field that
+//! the Subscription does not state is taken from the Topic's `delivery`, and else from the defaults
+//! of the profile (`subscription`). Then each Subscription is checked against other documents
+//! (`draft`): its topic (`conversion`), the topics of its dead letters (`sinks`) and the hosts that
+//! may receive its secrets (`secret_policy`).
 //!
-//! Promises: every problem of every document is reported, each with its position; no field is ignored silently; no input
-//! panics. A subscription with an error, or whose topic has one, is not in the catalogue.
-//!
-//! Does not read files, resolve host names or check whether a container exists.
+//! Every problem of every document is reported with its position. No field is ignored silently, and
+//! no input causes a panic. A subscription with an error, or whose topic has an error, is not in
+//! the catalogue. The module does not read files, resolve host names or check that a container
+//! exists.
 
 pub(crate) mod canonical;
 mod circles;
@@ -51,23 +53,23 @@ use crate::subscription::profile::Dialect;
 use crate::subscription::secret_policy::SecretPolicy;
 use draft::Draft;
 
-/// The documents that are read together, by kind.
+/// Documents that are read together, by kind.
 pub struct Documents<'a> {
     /// Documents of kind Topic.
     pub topics: Vec<TopicDocument<'a>>,
-    /// The topics that objects of other formats define.
+    /// Topics that objects of other formats define.
     pub object_topics: Vec<ObjectTopic<'a>>,
-    /// The Subscriptions, and what was translated into them.
+    /// Subscriptions, written or translated.
     pub subscriptions: &'a [Written],
-    /// The documents that say which hosts may have which secrets.
+    /// SecretPolicy documents: which hosts may receive which secrets.
     pub secret_policies: Vec<Cursor<'a>>,
-    /// The documents that say where notices about destinations go; a deployment has one.
+    /// Notifications documents, of which a deployment has one.
     pub notifications: Vec<Cursor<'a>>,
-    /// Whether these are all documents of a deployment. Otherwise a topic that none of them names may exist.
+    /// True if these are all documents of a deployment. Otherwise an unmentioned topic may exist.
     pub are_all: bool,
 }
 
-/// Reads documents for a deployment, whose policy of secrets binds them too.
+/// Reads documents. The secret policy of the deployment applies to them too.
 #[must_use]
 pub fn read(documents: &Documents<'_>, findings: &Findings, deployed: &SecretPolicy) -> Built {
     let defaults = Node::of_json(&defaults::written_defaults(Dialect::Native));

@@ -1,7 +1,7 @@
-//! The positions at which documents name the secrets of a subscription.
+//! Finds the positions at which documents name the secrets of a subscription.
 //!
-//! Separate because the names alone are in the subscription: a command that finds that a secret is missing reports it where
-//! a person would correct the name.
+//! Separate because a subscription has only the names. A command that finds a missing secret
+//! reports the position at which a person can correct the name.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,21 @@ use crate::subscription::Subscription;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::secret::SecretName;
 
-/// A secret that a subscription sends, or signs with.
+/// A secret that a subscription sends or signs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSecret {
-    /// The subscription whose requests need it.
+    /// Subscription whose requests need the secret.
     pub subscription: SubscriptionName,
-    /// The name of the secret.
+    /// Name of the secret.
     pub secret: SecretName,
-    /// The position of its name, as `file:line:column`.
+    /// Position of the name, as `file:line:column`.
     pub at: String,
-    /// The field there, such as `spec.destination.headers[0].secret`.
+    /// Field at the position, such as `spec.destination.headers[0].secret`.
     pub field: String,
 }
 
-/// The secrets of a subscription, each once: where they are named, else where the `auth` is that names them, such as that of a
-/// Destinations entry, else at the subscription's name.
+/// Returns each secret of a subscription once. The position is that of its name, else that of an
+/// `auth` such as in a Destinations entry, else that of the subscription's name.
 pub(super) fn named_secrets(
     subscription: &Subscription,
     origins: &Origins,

@@ -1,6 +1,6 @@
-//! `Notifications`: the topic to which notices about destinations are published.
+//! Reads `Notifications`: the topic to which notices about destinations are published.
 //!
-//! Separate because it belongs to the deployment, and to no family of dialects.
+//! Separate because this document belongs to the deployment, not to a family of dialects.
 
 use crate::document::findings::Message;
 use crate::document::reader::Cursor;
@@ -18,7 +18,7 @@ record! {
     }
 }
 
-/// Reads the documents into the catalogue; there may be one of them.
+/// Reads the document into the catalogue. More than one is an error.
 pub(super) fn read(documents: &[Cursor<'_>], catalogue: &mut Catalogue) {
     let [first, others @ ..] = documents else { return };
     for other in others {

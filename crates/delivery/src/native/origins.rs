@@ -1,7 +1,7 @@
-//! Where each value of a policy was written, for explanations.
+//! Records the position of each stated value of a policy, for explanations.
 //!
-//! Separate because the reader fills it and only explanations use it: a complete policy no longer shows
-//! which values a document stated and which its profile filled in. Only stated values have an
+//! Separate because the reader fills it and only explanations use it. A complete policy does not
+//! show which values a document states and which come from its profile. Only stated values have an
 //! origin.
 
 use std::collections::BTreeMap;
@@ -10,22 +10,22 @@ use crate::subscription::Subscription;
 use crate::subscription::policy::settings;
 use crate::subscription::profile::Profile;
 
-/// Field → where documents state it, as `file:line:column`; several are separated by `, `, and
-/// other text says what else decides (the class of a broker). A field without an entry is the
-/// profile's.
+/// Field → its position in documents, as `file:line:column`. Commas separate several positions. Any
+/// other text names what else decides, such as the class of a broker. A field without an entry
+/// comes from the profile.
 ///
 /// The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<String, String>;
 
-/// Returns true if each origin is that of a field that can have one.
+/// True if every origin belongs to a field that can have one.
 pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {
     let settings = settings(subscription);
     let is_setting = |field: &str| settings.iter().any(|setting| setting.field == field);
     origins.keys().all(|field| field == "url" || field == "paused" || is_setting(field))
 }
 
-/// `neverRetry` and `retryOn` change which statuses are retried and which are a success: the origin
-/// of those values is then where the two are written, not the profile.
+/// Sets the origin of statuses that `neverRetry` and `retryOn` change: the position of these
+/// fields, instead of the profile.
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()

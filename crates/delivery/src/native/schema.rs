@@ -1,7 +1,7 @@
 //! The JSON Schema of native documents.
 //!
-//! Separate because only tools need it. The defaults are those of the native profile. The properties of a mapping are a list
-//! of pairs, in the order of the declarations.
+//! Separate because only tools need it. Defaults are those of the native profile. The properties of
+//! a mapping are a list of pairs, to keep the order of the declarations.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::subscription::DeliverySettings;
 use crate::subscription::profile::Dialect;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// The definitions by name.
+/// Returns all definitions by name.
 #[must_use]
 pub fn definitions() -> BTreeMap<String, Json> {
     let mut found = BTreeMap::new();
@@ -84,7 +84,7 @@ fn subscription_document(settings: &Json) -> Json {
     document("Subscription", members, &["metadata", "spec"])
 }
 
-/// The schema of a record that has no name there.
+/// Returns the schema of a record without a definition name, so that it stays inline.
 fn of_record<R: Record>() -> Json {
     let mut schema = of_mapping("", R::ABOUT, R::declarations());
     if let Some(members) = schema.as_object_mut() {
@@ -93,7 +93,7 @@ fn of_record<R: Record>() -> Json {
     schema
 }
 
-/// The schema of a document of this kind. What it describes is said of its `spec`.
+/// Returns the schema of a document of this kind. The description belongs to its `spec`.
 pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required: &[&str]) -> Json {
     let mut properties =
         vec![json!(["apiVersion", { "const": API_VERSION }]), json!(["kind", { "const": kind }])];
@@ -112,14 +112,14 @@ pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required
     })
 }
 
-/// Adds properties behind those that are there.
+/// Appends properties.
 fn push(schema: &mut Json, more: impl IntoIterator<Item = Json>) {
     if let Some(pairs) = schema["properties"].as_array_mut() {
         pairs.extend(more);
     }
 }
 
-/// Adds the values of a document as defaults; a field with a default is not required.
+/// Adds the values of a document as defaults. A field with a default is not required.
 fn add_defaults(schema: &mut Json, defaults: &Json) {
     if let Some(first) = schema.get_mut("oneOf").and_then(Json::as_array_mut) {
         return first.iter_mut().for_each(|of| add_defaults(of, defaults));
@@ -127,7 +127,7 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
     let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) else { return };
     for pair in pairs {
         let Some(default) = pair[0].as_str().and_then(|name| defaults.get(name)) else { continue };
-        // A schedule is one value, which has a description in words.
+        // A schedule is one value, with a description in words.
         match default.is_object() {
             true => add_defaults(&mut pair[1], default),
             false => pair[1]["default"] = default.clone(),
@@ -139,7 +139,7 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
     }
 }
 
-/// Moves every schema with a name to the definitions, and leaves a reference in its place.
+/// Moves every named schema to the definitions, and leaves a reference in its place.
 pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     match schema {
         Json::Array(elements) => elements.iter_mut().for_each(|of| hoist(of, found)),
@@ -159,13 +159,12 @@ pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     }
 }
 
-/// The name of a type as that of a definition.
+/// Turns the name of a type into the name of a definition.
 fn lower(name: Option<&str>) -> String {
     let mut letters = name.unwrap_or_default().chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Removes a property.
 fn remove(schema: &mut Json, name: &str) {
     if let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) {
         pairs.retain(|pair| pair[0] != name);

@@ -1,10 +1,8 @@
-//! `SecretPolicy` documents.
+//! Reads `SecretPolicy` documents.
 //!
-//! Separate because they belong to the deployment, and to no family of dialects: what they mean is
-//! `subscription::secret_policy`.
-//!
-//! Promises: with a document of this kind, no subscription is read that sends a secret to a host which
-//! is not listed for it.
+//! Separate because they belong to the deployment, not to a family of dialects. The rules are in
+//! `subscription::secret_policy`. With such a document, a subscription that sends a secret to an
+//! unlisted host is left out.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +22,8 @@ record! {
     }
 }
 
-/// Reads the documents; their entries count together. Where one has an error nothing is refused, since
-/// nobody knows what it would allow: the files are not used as they are.
+/// Reads the documents, whose entries apply together. If one has an error, nothing is refused,
+/// because its rules are unknown. The files are not applied in that case.
 pub(super) fn read(documents: &[Cursor<'_>]) -> SecretPolicy {
     let of_document = |document: &Cursor<'_>| {
         document.without_error(|| {
@@ -49,11 +47,12 @@ impl From<SecretRefusal> for Message {
     }
 }
 
-/// Checks that the destination of a subscription may have all secrets that requests to it carry. Reported where a secret
-/// is named, else at the subscription's name, once for each position and destination.
+/// Checks that the destination of a subscription may receive all secrets of its requests. Reports a
+/// problem once for each position and destination: at the name of the secret, else at the
+/// subscription's name.
 ///
 /// # Errors
-/// The first secret that it may not have.
+/// The first secret that it must not receive.
 pub(super) fn may_have_secrets<'a>(
     described: &Described<'a>,
     policy: &SecretPolicy,
@@ -62,7 +61,7 @@ pub(super) fn may_have_secrets<'a>(
 ) -> Result<(), String> {
     let Described { subscription, secrets_at, .. } = described;
     let destination = &subscription.destination;
-    // A topic is not called.
+    // A topic gets no request.
     if destination.topic().is_some() {
         return Ok(());
     }

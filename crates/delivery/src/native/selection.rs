@@ -1,4 +1,4 @@
-//! The fields that only a Subscription has: its filter, its replies, its end.
+//! The fields that only a Subscription has: its filter, its replies and its end.
 
 use serde_json::{Value as Json, json};
 
@@ -34,7 +34,7 @@ impl From<&Subscription> for Selection {
     }
 }
 
-/// A moment, in milliseconds.
+/// A time, in milliseconds since 1970.
 pub(crate) struct Time;
 
 impl Kind for Time {

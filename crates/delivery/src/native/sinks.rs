@@ -1,12 +1,12 @@
-//! Whether dead letters can reach the sinks of subscriptions, and whether all their options are
-//! used.
+//! Checks whether dead letters can reach the sinks of subscriptions, and whether all options for
+//! dead letters are used.
 //!
-//! Separate because it needs all documents: a topic may be named in any of them, may not accept
-//! dead letters of every format, its sinks may lead to others, and a Topic's option may be intended
-//! for one of its subscriptions only.
+//! Separate because it needs all documents. Any of them may define a topic. A topic may not accept
+//! every format of dead letters, and its own sinks may lead to other topics. An option of a Topic
+//! may be intended for only one of its subscriptions.
 //!
-//! At run time the machine decides about a dead letter that its sink cannot take: it is stored in
-//! the default container.
+//! At run time the machine stores a dead letter in the default container if its sink cannot receive
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,30 +20,28 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
-/// The positions of dead-letter options that not every sink and format uses.
+/// Positions of dead-letter options that only some sinks and formats use.
 #[derive(Default)]
 pub(super) struct DeadLettersAt<'a> {
-    /// The position of the sink.
     pub(super) sink: Option<Cursor<'a>>,
-    /// The position of the layout.
     pub(super) layout: Option<Cursor<'a>>,
-    /// The position of the encoding of the last answer.
+    /// Position of `errorData`.
     pub(super) error_data: Option<Cursor<'a>>,
 }
 
-/// The routes of dead letters from topic to topic.
+/// Routes of dead letters between topics.
 pub(super) struct Routes {
-    /// Every topic that a document names, and whether it has subscriptions.
+    /// All topics that documents define, and whether they have subscriptions.
     has_subscribers: BTreeMap<TopicName, bool>,
     /// Topic → the topics that are sinks of its subscriptions.
     sink_topics: BTreeMap<TopicName, BTreeSet<TopicName>>,
-    /// The inputs of topics, where a document states them.
+    /// Inputs of topics that documents describe.
     inputs: BTreeMap<TopicName, Input>,
 }
 
 impl Routes {
-    /// The routes between these topics, from the sinks of these subscriptions; all `names` count as
-    /// subscriptions.
+    /// Collects the routes between these topics from the sinks of these subscriptions. Every name
+    /// in `names` counts as a subscription.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
         described: &[Topic],
@@ -69,13 +67,13 @@ impl Routes {
         routes
     }
 
-    /// The topic that a subscription names as its sink, where no document names it.
+    /// Returns the sink topic of a subscription if no document defines it.
     pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
         topic_of(&subscription.dead_letter.sink)
             .filter(|topic| !self.has_subscribers.contains_key(*topic))
     }
 
-    /// The message for a topic that no document names.
+    /// Creates the message about an undefined topic, with a suggestion.
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -83,7 +81,7 @@ impl Routes {
         Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 
-    /// The reason why dead letters for the topic of a sink are stored in the default container.
+    /// Returns the reason why dead letters for a sink topic are stored in the default container.
     pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
@@ -104,9 +102,9 @@ impl Routes {
         Some(Message::new(what))
     }
 
-    /// Returns true if the sinks of one topic lead to another, directly or through others.
+    /// True if the sinks of one topic lead to the other, directly or indirectly.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
-        // Each topic is visited once, so that a loop of sinks ends.
+        // Visits each topic once, so that a loop of sinks ends.
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
             let fresh: Vec<&TopicName> = self
@@ -122,12 +120,12 @@ impl Routes {
     }
 }
 
-/// The formats of dead letters that a topic with this input can read, and the one to suggest;
-/// `None` when it reads any.
+/// Returns the dead-letter formats that a topic with this input can read, and the one to suggest.
+/// `None` if it reads all.
 fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
-        // These inputs yield CloudEvents, and a dead letter is read as one.
+        // These inputs give CloudEvents, so a dead letter has to be one.
         Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }
@@ -135,7 +133,7 @@ fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     }
 }
 
-/// The reason why a topic with this input cannot read a subscription's dead letters.
+/// Returns the reason why a topic with this input cannot read a subscription's dead letters.
 fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
     let (formats, right) = readable_formats(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
@@ -144,7 +142,7 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
         (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
             of_schema.of(Shape::Opaque, schema)
         }
-        // The format follows each event, so it is not known here.
+        // The format follows each event, so it is unknown here.
         (DeadLetterFormat::ByDeliverySchema, None) => return None,
     };
     // The flat layout keeps the members of an Event Grid event.
@@ -164,11 +162,10 @@ fn topic_of(sink: &Sink) -> Option<&TopicName> {
     Some(topic)
 }
 
-/// Options for dead letters, each with the reason why it is unused; `None` where a subscription
-/// uses it.
+/// Dead-letter options, each with the reason why it is unused; `None` if a subscription uses it.
 ///
-/// A Topic's option is reported once, and only if none of its subscriptions uses it. A default that
-/// is written out counts as used.
+/// An option of a Topic is reported once, and only if none of its subscriptions uses it. An
+/// explicit default counts as used.
 #[derive(Default)]
 pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
 
@@ -186,7 +183,6 @@ impl<'a> UnusedSettings<'a> {
         *message = message.take().and_then(|_| unused());
     }
 
-    /// Reports the unused options.
     pub(super) fn report(self) {
         for (at, unused) in self.0.into_values() {
             if let Some(unused) = unused {

@@ -1,6 +1,6 @@
-//! Where a native document states each value of a policy.
+//! Finds the position of each value of a policy in native documents.
 //!
-//! Separate because it only looks for positions: the values are read and checked elsewhere.
+//! Separate because it only finds positions. Other modules read and check the values.
 
 use std::sync::LazyLock;
 
@@ -14,28 +14,26 @@ use crate::subscription::secret::SecretName;
 use super::origins::Origins;
 use super::sinks::DeadLettersAt;
 
-/// The fields that are looked for, which are the same for every subscription.
+/// Cached, because the fields are the same for every subscription.
 static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::declarations);
 
-/// The positions of the values that documents state.
 #[derive(Default)]
 pub(super) struct Stated<'a> {
-    /// The position of each value.
     pub(super) origins: Origins,
-    /// The position of the schema.
     pub(super) schema_at: Option<Cursor<'a>>,
-    /// The position of what enables batches.
+    /// Position of the value that enables batches.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// The position of `onRefused` in the Subscription itself.
+    /// Position of `onRefused`, only if the Subscription itself states it.
     pub(super) on_refused_at: Option<Cursor<'a>>,
-    /// The positions of dead-letter options that not every sink and format uses.
+    /// Positions of dead-letter options that only some sinks and formats use.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// The positions of the names of secrets.
+    /// Positions of the names of secrets.
     pub(super) secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Stated<'a> {
-    /// The positions in a Subscription's `spec`, else in its Topic's `delivery`, else in the `defaults` beside `spec`.
+    /// Finds positions in a Subscription's `spec`, else in its Topic's `delivery`, else in the
+    /// `defaults` beside `spec`.
     pub(super) fn of(
         spec: &Cursor<'a>,
         delivery: Option<&Cursor<'a>>,
@@ -54,11 +52,11 @@ impl<'a> Stated<'a> {
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));
         let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
-        // A key is at the position of its address, or in a document whose address does not count.
+        // A key has the position of its address, or is in a document whose address is overridden.
         let is_setting =
             |(path, at): &(&str, &Cursor<'_>)| at.is_stated() && !path.ends_with("reference");
         let origins = stated.filter(is_setting).map(|(path, at)| {
-            // `none` stands for all of a mapping.
+            // `none` replaces the whole mapping.
             let path = match path {
                 "deadLetter" => "deadLetter.sink",
                 "batch" => "batch.maxEvents",
@@ -68,7 +66,7 @@ impl<'a> Stated<'a> {
         });
         let batch = |of: &Cursor<'a>| of.peek("batch").filter(Cursor::is_mapping);
         let dead_letters_at = DeadLettersAt {
-            // A sink that is a topic is at the name of the topic.
+            // For a sink topic, the position of its name.
             sink: at("deadLetter.sink").map(|sink| sink.peek("topic").unwrap_or(sink)),
             layout: at("deadLetter.layout"),
             error_data: at("deadLetter.errorData"),
@@ -88,7 +86,7 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// Adds where secrets are named: every text there that is the name of one.
+/// Adds the position of every text that is the name of a secret.
 fn add_secrets<'a>(at: &Cursor<'a>, found: &mut Vec<Cursor<'a>>) {
     if at.is_mapping() {
         at.entries().iter().flatten().for_each(|entry| add_secrets(&entry.value, found));

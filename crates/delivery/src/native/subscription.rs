@@ -1,4 +1,5 @@
-//! Subscriptions: their own settings, over those of their Topic, over the defaults of their profile.
+//! Reads Subscriptions: their own settings, then those of their Topic, then the defaults of their
+//! profile.
 
 use super::defaults::written_defaults;
 use super::described::Described;
@@ -21,35 +22,35 @@ use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::Dialect;
 use crate::subscription::{DeliverySettings, Subscription};
 
-/// A Subscription in the native form: as it is written, or translated.
+/// A Subscription in the native form, written as such or translated.
 pub struct Written {
-    /// The document.
     document: Node,
-    /// The origins of values that have no position of their own, such as a schedule that is written in parts.
+    /// Origins of values without a single position, such as a schedule that is stated in parts.
     origins: Origins,
-    /// Its values were checked when they were translated.
+    /// True if the translator has checked the values.
     is_checked: bool,
-    /// The reason why it is left out, found before it is read.
+    /// `Some` if the subscription has to be left out. The inner value is a finding that was already
+    /// reported, if there is one.
     error: Option<Option<Box<Finding>>>,
 }
 
 impl Written {
-    /// One that is written like this. With an error it cannot be used, whatever the rest says; the error may be a
-    /// finding that is reported already.
+    /// Creates a document that is written in the native form. With an `error` it is left out; the
+    /// error may be a finding that is already reported.
     #[must_use]
     pub fn new(document: Node, error: Option<Option<Box<Finding>>>) -> Self {
         Self { document, origins: Origins::new(), is_checked: false, error }
     }
 
-    /// One that is translated from another format, which checked its values; and where values come from, if no position
-    /// says it.
+    /// Creates a document that was translated from another format. Its values were checked.
+    /// `origins` describes values without a position.
     #[must_use]
     pub const fn translated(document: Node, origins: Origins) -> Self {
         Self { document, origins, is_checked: true, error: None }
     }
 }
 
-/// Reads all Subscriptions into the draft, after all topics.
+/// Reads all Subscriptions into the draft. All topics have to be read before.
 pub(super) fn read<'a>(
     subscriptions: &'a [Written],
     findings: &'a Findings,
@@ -87,7 +88,7 @@ fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// Reports what a Subscription states of requests and responses although its destination is a topic.
+/// Reports settings of requests and responses that are unused because the destination is a topic.
 fn report_unused_of_topic(spec: &Cursor<'_>) {
     let destination = spec.peek("destination").map(|of| of.peek_entries()).unwrap_or_default();
     let of_requests = destination.iter().filter(|entry| {
@@ -99,27 +100,27 @@ fn report_unused_of_topic(spec: &Cursor<'_>) {
     }
 }
 
-/// The defaults of the last Subscription that was read. In the object of a topic nearly all have the same, and checking and
-/// merging them takes as long as reading the rest.
+/// Caches the defaults of the last Subscription. In the object of a topic nearly all are equal, and
+/// checking and merging them takes as long as reading the rest.
 struct ProfileDefaults<'n> {
-    /// The defaults of the native profile, for settings that a document leaves out.
+    /// Defaults of the native profile, for settings that a document omits.
     native: &'n Node,
     last: Option<Checked>,
 }
 
-/// Defaults that were checked.
 struct Checked {
     dialect: Dialect,
-    /// The defaults that the document states beside its `spec`, with their positions.
+    /// Defaults in the document beside its `spec`, with their positions.
     own: Option<Node>,
-    /// All defaults.
+    /// The defaults of the profile and of the document together.
     merged: Node,
-    /// False after an error. The next Subscription with these defaults reports it again.
+    /// False after an error. The next Subscription with these defaults reports the error again.
     are_usable: bool,
 }
 
 impl ProfileDefaults<'_> {
-    /// The defaults of a profile, with those that a document states beside its `spec` in their place.
+    /// Returns the defaults of a profile, overridden by the defaults that a document states beside
+    /// its `spec`.
     fn of(&mut self, dialect: Dialect, own: Option<&Cursor<'_>>) -> &Node {
         let known = self.last.take().filter(|last| {
             last.are_usable && last.dialect == dialect && own.map(Cursor::node) == last.own.as_ref()
@@ -175,7 +176,8 @@ fn read_subscription<'a>(
             spec.mapping_over(&bases, |fields| {
                 fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));
                 let selection = Selection::read(fields);
-                // A missing one would be that of the defaults, which has no address.
+                // Required in the Subscription itself, because the destination of the defaults has
+                // no address.
                 let own = fields.own("destination").filter(|at| !at.is_null());
                 let destination = own.or_else(|| fields.report_missing("destination"));
                 let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());

@@ -1,4 +1,4 @@
-//! Topics: how their events are read, and the settings that their Subscriptions inherit.
+//! Reads Topics: their input, and the settings that their Subscriptions inherit.
 
 use serde_json::json;
 
@@ -18,13 +18,12 @@ use crate::subscription::topic_settings::TopicSettings;
 
 /// A document of kind Topic.
 pub struct TopicDocument<'a> {
-    /// Its outermost mapping.
+    /// Root of the document.
     pub document: Cursor<'a>,
-    /// False if what it refers to cannot be used, which is reported.
+    /// False if it refers to something unusable, which is already reported.
     pub is_usable: bool,
 }
 
-/// Reads all Topics into the draft.
 pub(super) fn read<'a>(topics: &[TopicDocument<'a>], defaults: &Node, draft: &mut Draft<'a>) {
     topics.iter().for_each(|topic| read_topic(topic, defaults, draft));
 }
@@ -52,7 +51,7 @@ fn read_topic<'a>(topic: &TopicDocument<'a>, defaults: &Node, draft: &mut Draft<
     let Some(name) = named else { return };
     match settings.filter(|_| *is_usable) {
         Some(settings) => draft.topics.push(Topic { name, settings }),
-        // Its subscriptions are left out as well, since its input is not known.
+        // Its subscriptions are left out too, because its input is unknown.
         None => {
             draft.broken_topics.insert(name);
         }
@@ -65,7 +64,7 @@ fn read_spec<'a>(
     defaults: &Node,
     draft: &mut Draft<'a>,
 ) -> Option<TopicSettings> {
-    // For its findings alone: each of its subscriptions reads it again, below its own settings.
+    // Only for its findings: each Subscription reads it again, below its own settings.
     spec.given("delivery").iter().for_each(|of| check_defaults(of, "a topic has", defaults));
     let settings = TopicSettings::read(spec)?;
     let from = publishers::located(spec.given("from").as_ref(), &settings.from);
@@ -80,7 +79,7 @@ fn read_spec<'a>(
     Some(settings)
 }
 
-/// Only custom events are mapped.
+/// Adds a warning if the input is not one whose events are mapped.
 fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     if matches!(input, Input::Auto | Input::Custom) {
         return;
@@ -92,10 +91,11 @@ fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     key.warn(message.help("input: custom or auto"));
 }
 
-/// The owner of the `defaults` of a Subscription, for messages.
+/// Subject of messages about the `defaults` of a Subscription.
 pub(super) const DEFAULTS_HAVE: &str = "defaults have";
 
-/// Reads the `delivery` of a Topic, or the `defaults` of a Subscription, as if a subscription had nothing but an address.
+/// Checks the `delivery` of a Topic, or the `defaults` of a Subscription, like a subscription with
+/// an address and nothing else.
 pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node) {
     let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
     if let Some(at) = delivery.peek("deadLetter").filter(|_| whose == DEFAULTS_HAVE)

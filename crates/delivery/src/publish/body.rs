@@ -1,7 +1,7 @@
-//! What a request publishes: its body as the body of a message.
+//! Turns the body of a request into the body of a message.
 //!
-//! A publisher that declares what it sends has to send that: here an invalid event is refused, where in
-//! the queue it would become a dead letter.
+//! A publisher that declares an event format has to send valid events: an invalid event is refused
+//! here, while in the queue it would become a dead letter.
 
 use super::http_request::HttpRequest;
 use super::refusal::Refusal;
@@ -15,25 +15,27 @@ use crate::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
 use crate::subscription::name::TopicName;
 use crate::wire::TOPIC_ATTRIBUTE;
 
-/// The most events of a request: more cost more memory than a function has.
+/// Maximum number of events in a request; more would need more memory than a function has.
 const EVENTS_MAX: usize = 10_000;
 
 /// A message for the events queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// Its `topic` attribute.
+    /// The `topic` attribute.
     pub topic: TopicName,
-    /// Its body: that of the request, unchanged, or the structured form of an event in binary mode.
+    /// The unchanged body of the request, or the structured form of an event in binary mode.
     pub body: String,
-    /// The events in it.
+    /// Number of events in the body.
     pub events: usize,
 }
 
-/// The message that a request publishes to the topic of its route, whose events are read by `input`.
+/// Creates the message that a request publishes to the topic of its route. `input` is the input of
+/// that topic.
 ///
 /// # Errors
-/// 400 for what is no event or not what it is declared to be, 413 for what does not fit a message, 415 for
-/// a content type that no event has, and for a compressed body.
+/// - 400 for invalid events
+/// - 413 for a request that does not fit a message
+/// - 415 for an unknown content type, or a compressed body
 pub fn message(
     request: &HttpRequest<'_>,
     route: &Route,
@@ -56,13 +58,14 @@ pub fn message(
     Ok(Published { topic, body, events })
 }
 
-/// The bytes of a message's topic, which count as part of its event.
+/// Returns the bytes of the topic attribute, which count as part of the event.
 #[must_use]
 pub fn topic_bytes(topic: &TopicName) -> usize {
     TOPIC_ATTRIBUTE.len() + "String".len() + topic.to_string().len()
 }
 
-/// The problem of an event with so many bytes, topic included; `None` if it is not too large.
+/// Describes the problem of an event with this many bytes, including the topic; `None` if it is not
+/// too large.
 #[must_use]
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {
@@ -73,7 +76,7 @@ pub fn too_large(bytes: usize) -> Option<String> {
     })
 }
 
-/// Refuses a body that is not what the events are, but compressed: nothing unpacks it before it is delivered.
+/// Refuses a compressed body, because nothing would decompress it before delivery.
 fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let encodings = request.headers.iter().filter(|(name, _)| name == "content-encoding");
     for (_, value) in encodings {
@@ -89,8 +92,8 @@ fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The body of the message: the request's body unchanged, or the structured form of a binary-mode
-/// event.
+/// Returns the body of the message: the unchanged body of the request, or the structured form of a
+/// binary-mode event.
 fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refusal> {
     let content_type = content_type(request);
     let content_type = content_type.as_deref();
@@ -133,7 +136,7 @@ fn bad_request(problem: impl Into<String>) -> Refusal {
     Refusal::new(400, problem)
 }
 
-/// How the events are read: a publisher that declares CloudEvents has to send valid ones.
+/// Returns the input of the events. A publisher that declares CloudEvents has to send valid ones.
 fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     let says_cloud_event = has_version(request)
         || ContentMode::of(content_type(request).as_deref()) != ContentMode::Data;
@@ -144,12 +147,12 @@ fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     }
 }
 
-/// Whether a header has the name of an attribute's that holds data in JSON.
+/// True for a header whose attribute would be the data in JSON.
 fn is_data(name: &str) -> bool {
     matches!(name, "ce-data" | "ce-data_base64")
 }
 
-/// Whether the request has the header that tells a CloudEvent in binary mode.
+/// True if the request has the header that marks a CloudEvent in binary mode.
 fn has_version(request: &HttpRequest<'_>) -> bool {
     request.headers.iter().any(|(name, _)| name == "ce-specversion")
 }
@@ -159,14 +162,15 @@ fn content_type(request: &HttpRequest<'_>) -> Option<String> {
     Some(header_text(value))
 }
 
-/// The attributes of an event in binary mode, from the headers `ce-…`.
+/// Returns the attributes of a binary-mode event, from the headers `ce-…`.
 fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
     let attributes =
         request.headers.iter().filter_map(|(name, value)| Some((name.strip_prefix("ce-")?, value)));
     attributes.map(|(name, value)| (name.to_owned(), header_text(value))).collect()
 }
 
-/// Counts the events; an empty array has none. The first invalid one rejects the whole request.
+/// Counts the events; an empty array has none. The first invalid event causes a refusal of the
+/// whole request.
 fn count_events(
     body: &str,
     topic_bytes: usize,
@@ -176,7 +180,7 @@ fn count_events(
     let body = body.into();
     let malformed = |number: usize, why| bad_request(format!("event {number} is malformed: {why}"));
     let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
-    // Before any of them is decoded.
+    // Checked before any element is decoded.
     if elements.len() > EVENTS_MAX {
         let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
         return Err(Refusal::new(413, problem));

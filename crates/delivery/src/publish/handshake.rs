@@ -1,8 +1,8 @@
-//! Answers senders that ask whether they may publish, before they do: CloudEvents asks by OPTIONS, Event
-//! Grid by an event.
+//! Responds to senders that ask for permission before they publish: CloudEvents by OPTIONS, and
+//! Event Grid by an event.
 //!
-//! Neither needs a key: nothing is published, and the caller learns what it sent itself. So this application can be
-//! the webhook of an Azure subscription.
+//! Neither needs a key, because nothing is published and the response repeats only what the sender
+//! sent. So this application can be the webhook of an Azure subscription.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
 
@@ -14,20 +14,21 @@ use serde_json::json;
 use super::http_request::HttpRequest;
 use super::refusal::Refusal;
 
-/// The event type of the event that asks.
+/// Type of Event Grid's validation event.
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";
 
-/// Some programs write it before UTF-8.
+/// Byte order mark, which some programs write before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The names of the senders that are granted a handshake. By default there are none, and no handshake either.
+/// Names of the senders whose handshakes are granted. The default has none, and grants no
+/// handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedOrigins(Vec<String>);
 
 impl FromStr for AllowedOrigins {
     type Err = String;
 
-    /// Names with commas between them; `*` stands for every name.
+    /// Parses names separated by commas; `*` stands for every name.
     fn from_str(text: &str) -> Result<Self, String> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let is_name = |name: &str| {
@@ -49,16 +50,18 @@ impl AllowedOrigins {
         self.0.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
     }
 
-    /// The methods that requests may have.
+    /// Returns the methods that requests may have.
     const fn methods(&self) -> &'static str {
         if self.0.is_empty() { "POST" } else { "POST, OPTIONS" }
     }
 }
 
-/// Headers that grant a handshake; `None` for a request that publishes.
+/// Returns the headers that grant a handshake; `None` for a request that publishes.
 ///
 /// # Errors
-/// 405 for another method; 400 without an origin, 403 for an origin that is not allowed.
+/// - 405 for another method
+/// - 400 without an origin
+/// - 403 for an origin that is not allowed
 pub fn handshake(
     request: &HttpRequest<'_>,
     allowed: &AllowedOrigins,
@@ -85,7 +88,8 @@ pub fn handshake(
     Ok(Some(granted.into()))
 }
 
-/// The response to Event Grid's validation event: `{"validationResponse"}`. `None` for any other request.
+/// Returns the response to Event Grid's validation event: `{"validationResponse"}`. `None` for any
+/// other request.
 #[must_use]
 pub fn validation_response(request: &HttpRequest<'_>) -> Option<String> {
     #[derive(Deserialize)]

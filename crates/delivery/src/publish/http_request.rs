@@ -1,24 +1,24 @@
-//! A request over HTTP, as a server received it.
+//! An HTTP request, as a server received it.
 //!
-//! Separate because each question about a request reads another part of it.
+//! Separate because each check of a request reads another part of it.
 
 /// A request, as a server received it.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpRequest<'a> {
-    /// The method, in upper case.
+    /// Method, in upper case.
     pub method: &'a str,
-    /// The path, percent-encoded as it came, without the query.
+    /// Path without the query, percent-encoded as received.
     pub path: &'a str,
-    /// The query without its question mark; empty if there is none.
+    /// Query without its question mark; empty if there is none.
     pub query: &'a str,
-    /// Names in lower case, and values.
+    /// Headers, with names in lower case.
     pub headers: &'a [(String, Vec<u8>)],
-    /// The body.
+    /// Body of the request.
     pub body: &'a [u8],
 }
 
 impl<'a> HttpRequest<'a> {
-    /// The first value of a header, if it is visible ASCII.
+    /// Returns the first value of a header, if it is visible ASCII.
     pub(super) fn header(&self, name: &str) -> Option<&'a str> {
         let (_, value) = self.headers.iter().find(|(of, _)| of == name)?;
         let is_visible = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));

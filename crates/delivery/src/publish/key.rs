@@ -1,11 +1,11 @@
-//! Who may publish over HTTP: whoever shows a key, or a token that was signed with one.
+//! Authenticates publishers over HTTP, by a key or by a token that was signed with one.
 //!
-//! The headers are those of Event Grid's clients, and `Authorization: Bearer`, which any client can send.
-//! Keys are compared in constant time. A token is `r=…&e=…&s=…`: what it is for, until when, and the
-//! HMAC-SHA256 of both with the key, which is base64.
+//! The headers are those of Event Grid's clients, and `Authorization: Bearer`, which every client
+//! can send. Keys are compared in constant time. A token is `r=…&e=…&s=…`: its resource, its
+//! expiration, and the HMAC-SHA256 of both with the base64 key.
 //! <https://learn.microsoft.com/azure/event-grid/authenticate-with-access-keys-shared-access-signatures>
 //!
-//! Does not compare what a token is for (`r`): whoever has a key may publish to every topic.
+//! The resource of a token (`r`) is not compared, because any key may publish to every topic.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ use super::refusal::Refusal;
 use crate::subscription::secret::Secret;
 use crate::time::moment::AzureTime;
 
-/// The time of a token as .NET and the client for JavaScript write it: `6/5/2020 12:09:03 PM`, in UTC.
+/// Time format of .NET and the JavaScript client: `6/5/2020 12:09:03 PM`, in UTC.
 const NET_TIME: &str = "%m/%d/%Y %I:%M:%S %p";
 
 /// A key or a token of a request.
@@ -29,38 +29,38 @@ enum Shown<'a> {
     Token(&'a str),
 }
 
-/// The keys and tokens of a request, at least one. Separate from their check, because a request without any is refused
-/// before the keys of the publishers are read.
+/// The keys and tokens of a request, at least one. Separate from their check, because a request
+/// without any is refused before the keys of publishers are read.
 pub struct ShownKeys<'a>(Vec<Shown<'a>>);
 
-/// The keys that publishers may show.
+/// The accepted keys of publishers.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownKeys<'k> {
-    /// Those that could be read.
+    /// Keys that could be read.
     pub read: &'k [Secret],
-    /// There are others, which could not be read: whoever shows an unknown key may have one of them.
+    /// True if other keys could not be read. An unknown key may then be one of them.
     pub others: bool,
 }
 
 impl<'k> KnownKeys<'k> {
-    /// All keys that there are.
+    /// Creates the complete list of accepted keys.
     #[must_use]
     pub fn all(keys: &'k [Secret]) -> Self {
         Self { read: keys, others: false }
     }
 }
 
-/// What is wrong with a key or a token. A key that is not known may be one that could not be read.
+/// The problem of a key or a token. An unknown key may be one that could not be read.
 enum Problem {
     Unknown(&'static str),
     Invalid(&'static str),
 }
 
 impl<'a> ShownKeys<'a> {
-    /// Reads the headers of a request.
+    /// Reads the keys and tokens of a request.
     ///
     /// # Errors
-    /// 401 when it shows neither a key nor a token.
+    /// 401 if the request has neither a key nor a token.
     pub fn read(request: &HttpRequest<'a>) -> Result<Self, Refusal> {
         let shown = shown(request);
         if shown.is_empty() {
@@ -72,10 +72,11 @@ impl<'a> ShownKeys<'a> {
     }
 }
 
-/// Checks that a request shows one of these keys, or a token of one of them.
+/// Checks that a request has one of these keys, or a token that one of them signed.
 ///
 /// # Errors
-/// 401 when it shows another one, or a token whose time has passed; 503 when it may show one that could not be read.
+/// - 401 for another key, or an expired token
+/// - 503 if the key may be one that could not be read
 pub fn check_key(shown: &ShownKeys<'_>, keys: KnownKeys<'_>, now_ms: u64) -> Result<(), Refusal> {
     let mut refusal = "the key is not valid";
     let mut may_be_unread = false;
@@ -93,13 +94,13 @@ pub fn check_key(shown: &ShownKeys<'_>, keys: KnownKeys<'_>, now_ms: u64) -> Res
         refusal = text;
     }
     if may_be_unread {
-        // Without details: nobody knows yet who asks.
+        // Without details, because the caller is not authenticated yet.
         return Err(Refusal::new(503, "a key cannot be read now; repeat the request"));
     }
     Err(Refusal::new(401, refusal))
 }
 
-/// The keys and tokens of a request.
+/// Returns the keys and tokens of a request.
 fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
     let mut shown = Vec::new();
     shown.extend(request.header("aeg-sas-key").map(Shown::Key));
@@ -116,7 +117,7 @@ fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
     shown
 }
 
-/// Whether it is one of the keys. Compares digests of equal length against every key, in constant time.
+/// Compares digests of equal length against every key in constant time.
 fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
     let shown = Sha256::digest(shown);
     let mut found = 0;
@@ -126,7 +127,7 @@ fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
     found == 1
 }
 
-/// The key itself: files and consoles leave line ends behind.
+/// Returns the key without the line ends that files and consoles add.
 fn text_of(key: &Secret) -> &str {
     key.expose().trim()
 }
@@ -147,21 +148,21 @@ fn check_token(token: &str, keys: &[Secret], now_ms: u64) -> Result<(), Problem>
 }
 
 fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
-    // A key that is not base64 signs no tokens; it is valid as a key.
+    // A key that is not base64 cannot sign tokens, but is valid as a key.
     let Ok(key) = STANDARD.decode(text_of(key)) else { return false };
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of every length");
     mac.update(signed.as_bytes());
     mac.verify_slice(signature).is_ok()
 }
 
-/// The expiration of a token: RFC 3339, the same with a space or without an offset, which is UTC, or as
-/// .NET writes times. Its latest time is never.
+/// Parses the expiration of a token: RFC 3339, also with a space or without an offset (then UTC),
+/// or the format of .NET. The latest time of .NET means never.
 fn expiry_ms(encoded: &str) -> Option<u64> {
-    // .NET encodes spaces as plus signs; a plus sign itself is always encoded.
+    // .NET encodes a space as a plus sign. A plus sign itself is always percent-encoded.
     let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();
     let in_net = || strtime::parse(NET_TIME, &text).ok()?.to_datetime().ok().map(AzureTime::utc);
     let expires = AzureTime::parse(&text).or_else(in_net)?;
-    // A time before 1970 is no expiration that a client has computed.
+    // No client computes an expiration before 1970.
     Some(expires.ms().unwrap_or(u64::MAX)).filter(|ms| *ms > 0)
 }
 

@@ -1,15 +1,16 @@
-//! Publishing over HTTP, as a function over plain values: a request becomes a message for the events
+//! Publishing over HTTP, as functions over plain values: a request becomes a message for the events
 //! queue, or a refusal.
 //!
-//! Separate because two servers publish over HTTP, the ingress of `lastmile dev` and the ingress function,
-//! and clients should not notice which of them answers. Each of them asks, in this order: does the caller only want to
-//! know whether it may publish ([`handshake`], [`validation_response`]), may it ([`check_key`]), where to ([`route`]), and
-//! what ([`message`]). Once the queue has the message, [`Route::answer`] is what the client expects.
+//! Separate because two servers publish over HTTP, the ingress of `lastmile dev` and the ingress
+//! function, and clients should see no difference. Each server calls, in this order:
+//! - [`handshake`] and [`validation_response`], for a sender that asks for permission
+//! - [`check_key`], which authenticates the publisher
+//! - [`route`], which selects the topic
+//! - [`message`], which creates the message
 //!
-//! Promises: nothing is published of a request that is refused, and one request is one message: it is
-//! published as a whole or not at all.
-//!
-//! Does not know whether a topic exists, and sends nothing.
+//! After the queue has accepted the message, [`Route::answer`] is the response. A refused request
+//! publishes nothing, and one request is one message, published as a whole or not at all. The
+//! module does not check that a topic exists, and sends nothing itself.
 
 mod body;
 mod handshake;

@@ -1,6 +1,6 @@
-//! The refusal of a request, and the response that tells why.
+//! The refusal of a request, and its response.
 //!
-//! Separate because every question about a request may end in one.
+//! Separate because every check of a request may end in a refusal.
 
 use serde_json::json;
 
@@ -9,25 +9,25 @@ use crate::ports::PublishingError;
 /// The `WWW-Authenticate` header of every 401.
 const CHALLENGE: &str = "Bearer, SharedAccessKey";
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The HTTP status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// What is wrong, for whoever made the request.
+    /// The problem, for the author of the request.
     pub text: String,
-    /// The methods that are allowed, where that is what is wrong.
+    /// The allowed methods, if the method is the problem.
     pub allow: Option<&'static str>,
 }
 
 impl Refusal {
-    /// A refusal with this status.
+    /// Creates a refusal with this status.
     pub fn new(status: u16, text: impl Into<String>) -> Self {
         Self { status, text: text.into(), allow: None }
     }
 
-    /// The refusal of a request whose message is not in the queue: 422 if it never will be, 503 if the client
-    /// should repeat the request.
+    /// Creates the refusal of a request that could not be enqueued: 422 if no repetition helps, 503
+    /// if the client should repeat the request.
     #[must_use]
     pub fn unpublished(error: &PublishingError) -> Self {
         let status = match error {
@@ -37,7 +37,7 @@ impl Refusal {
         Self::new(status, error.to_string())
     }
 
-    /// The header that the response needs besides its content type.
+    /// Returns the header that the response needs besides its content type.
     #[must_use]
     pub fn header(&self) -> Option<(&'static str, &'static str)> {
         match (self.status, self.allow) {
@@ -47,7 +47,7 @@ impl Refusal {
         }
     }
 
-    /// The body of the response: `{"error"}`.
+    /// Returns the body of the response: `{"error"}`.
     #[must_use]
     pub fn body(&self) -> String {
         json!({ "error": self.text }).to_string()

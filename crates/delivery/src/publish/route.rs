@@ -1,6 +1,6 @@
-//! Which topic a request names by its path, and how it expects to be answered.
+//! Selects the topic of a request from its path, and the expected success status.
 //!
-//! The paths are those of lastmile and those that clients of others use and cannot change.
+//! The paths are those of lastmile, and those of other clients that cannot be configured.
 
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -9,20 +9,20 @@ use super::http_request::HttpRequest;
 use super::refusal::Refusal;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
-/// The error for every other path.
+/// Error message for every other path.
 const ROUTES: &str = "the routes are POST /topics/{namespace}/{topic}, /{namespace}/{topic}, /topics/{topic}:publish, \
      /api/events and /";
 
-/// How the clients of Event Grid end the path of a namespace topic.
+/// Suffix of the paths that Event Grid's clients use for namespace topics.
 /// <https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events>
 const PUBLISH: &str = ":publish";
 
-/// What a request means that names no topic, or no namespace.
+/// Defaults for a request that names no topic, or no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DefaultTopic {
-    /// The topic of a request that names none.
+    /// Topic of a request that names none.
     pub topic: Option<TopicName>,
-    /// The namespace of a topic that is named without one.
+    /// Namespace of a topic that is named without one.
     pub namespace: Option<String>,
 }
 
@@ -32,40 +32,42 @@ impl From<TopicName> for DefaultTopic {
     }
 }
 
-/// Where a request publishes to.
+/// The topic of a request, and the success status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The topic.
+    /// The topic to publish to.
     pub topic: TopicName,
-    /// The status of success.
+    /// HTTP status of success.
     pub status: u16,
 }
 
 impl Route {
-    /// The body of the response once the queue has the message: `{"messageId","events"}`.
+    /// Returns the body of the response after the queue has accepted the message:
+    /// `{"messageId","events"}`.
     #[must_use]
     pub fn answer(&self, message_id: &str, events: usize) -> String {
         json!({ "messageId": message_id, "events": events }).to_string()
     }
 }
 
-/// Reads the path of a request.
+/// Parses the path of a request.
 ///
 /// # Errors
-/// 404 for another path, for the name of no topic, and where the default that the path needs is not set.
+/// 404 for an unknown path, an invalid name, or a path that needs a default that is not set.
 pub fn route(request: &HttpRequest<'_>, default: &DefaultTopic) -> Result<Route, Refusal> {
     let (topic, is_event_grid) = topic(request.path, default)?;
     let status = if is_event_grid || is_of_event_grid(request) { 200 } else { 202 };
     Ok(Route { topic, status })
 }
 
-/// Whether a client of Event Grid made the request, which takes any status but 200 for a failure.
+/// True if a client of Event Grid made the request. Such clients treat every status except 200 as a
+/// failure.
 fn is_of_event_grid(request: &HttpRequest<'_>) -> bool {
     request.query.split('&').any(|pair| pair.starts_with("api-version="))
         || ["aeg-sas-key", "aeg-sas-token"].iter().any(|name| request.header(name).is_some())
 }
 
-/// The topic that a path names, and whether it is a path of Event Grid.
+/// Returns the topic of a path. The second value is true for a path of Event Grid.
 fn topic(path: &str, default: &DefaultTopic) -> Result<(TopicName, bool), Refusal> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
@@ -91,7 +93,8 @@ fn whole_default(default: &DefaultTopic) -> Result<TopicName, Refusal> {
     default.topic.clone().ok_or_else(|| Refusal::new(404, problem))
 }
 
-/// A topic that a client of namespace topics names: `topic`, or `namespace/topic` with an encoded slash.
+/// Returns the topic that a client of namespace topics names: `topic`, or `namespace/topic` with an
+/// encoded slash.
 fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName, Refusal> {
     match (named.split_once('/'), &default.namespace) {
         (Some((namespace, topic)), _) => pair(namespace, topic),
@@ -104,7 +107,7 @@ fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName
     }
 }
 
-/// A topic by both of its names.
+/// Returns the topic with these two names, if they are valid.
 fn pair(namespace: &str, topic: &str) -> Result<TopicName, Refusal> {
     let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
     if may_be(namespace) && may_be(topic) {

@@ -1,6 +1,7 @@
-//! The key by which deliveries may share a request.
+//! [`BatchKey`]: the properties that deliveries must share to be sent in one request.
 //!
-//! Separate because this is asked of one delivery at a time, before any request is composed.
+//! This module is separate because the key is computed for each delivery before any request is
+//! composed.
 
 use std::sync::Arc;
 
@@ -10,19 +11,19 @@ use crate::subscription::Subscription;
 use crate::subscription::header::Value;
 use crate::subscription::secret::Keyring;
 
-/// What deliveries of a subscription need to have in common to share a request.
+/// The properties that deliveries of a subscription must share to be sent in one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchKey {
     form: Form,
     headers: Vec<(String, String)>,
 }
 
-/// The key by which a delivery may share a request, and its bytes in the body; `None` when it
-/// cannot share one.
+/// Returns the key of a delivery, and the size of its event in the body. Returns `None` if the
+/// delivery cannot share a request.
 #[must_use]
 pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
     let (form, text) = if subscription.destination.has_body() {
-        // A template makes the body, whatever form the events have.
+        // A template makes the body, so the form of the events does not matter.
         (Form::Json, Arc::clone(delivery.event.text()))
     } else {
         let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
@@ -30,7 +31,7 @@ pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(Ba
     };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
-    // Only values from the event are resolved here, and those need no secret.
+    // Resolves only values from the event, which need no secret.
     let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
     for header in dynamic {
         let value = header.value(&delivery.event, &no_secrets, None).ok()?;

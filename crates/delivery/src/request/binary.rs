@@ -1,12 +1,12 @@
-//! A CloudEvent in binary mode: its data as the body, its attributes as `ce-*` headers.
+//! CloudEvents in binary mode: the data as the body, the attributes as `ce-*` headers (CloudEvents
+//! 1.0, HTTP protocol binding, 3.1).
 //!
-//! CloudEvents 1.0, HTTP protocol binding, 3.1. Attribute values are percent-encoded as 3.1.3.2
-//! says: everything but printable ASCII, and of that the space, the double quote and the percent
-//! sign. Data is sent as it was published: JSON in its own spelling, text without its quotes where
-//! the content type is not JSON, base64 decoded.
+//! Attribute values are percent-encoded as in 3.1.3.2: everything except printable ASCII, and also
+//! the space, the double quote and the percent sign. Data is sent as published. JSON keeps its
+//! spelling, text loses its quotes if the content type is not JSON, and base64 is decoded.
 //!
-//! An event whose data is in an event format is refused: receivers would read the inner event, which no filter has
-//! seen (3: the content type decides).
+//! If the data itself is in an event format, the event is refused. A receiver would read the inner
+//! event, which no filter has checked (section 3: the content type decides).
 
 use std::collections::BTreeSet;
 
@@ -22,17 +22,17 @@ use crate::event::binary::{ContentMode, is_json};
 use crate::event::path::scalar;
 use crate::subscription::header::{is_name, sendable};
 
-/// The ASCII characters that are percent-encoded; all others outside ASCII are too.
+/// The ASCII characters that are percent-encoded. Non-ASCII characters are encoded too.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 /// The members that do not become `ce-*` headers.
 const OURS: [&str; 3] = ["data", "data_base64", "datacontenttype"];
-/// The content type of data without `datacontenttype`.
+/// The content type of JSON data without `datacontenttype`.
 const DEFAULT_CONTENT_TYPE: &str = "application/json";
 
-/// The content of a structured CloudEvent in binary mode.
+/// Converts a structured CloudEvent to binary mode.
 ///
 /// # Errors
-/// [`Unsendable`] when an attribute cannot be a header, or the data does not fit its content type.
+/// [`Unsendable`] if an attribute cannot be a header, or the data does not match its content type.
 pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     let members =
         Members::parse(event).map_err(|error| Unsendable::Impossible(error.to_string()))?;
@@ -41,7 +41,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
     let declared = declared.as_deref().filter(|declared| !declared.is_empty());
-    // Bytes of unknown type have no content type, and neither has no data.
+    // Bytes of unknown type have no content type, and an event without data has none either.
     let has = |name| members.get(name).is_some_and(|value| value != "null");
     let has_json = has("data") && !has("data_base64");
     let content_type = declared.or(has_json.then_some(DEFAULT_CONTENT_TYPE));
@@ -73,8 +73,8 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     Ok(Content { headers, body: data(&members, content_type.is_some_and(is_json))? })
 }
 
-/// The header of an attribute. A name that differs from one of ours only in case is refused, since
-/// headers ignore case.
+/// Returns the name of an attribute's header. Names in `OURS` are refused in any case, because
+/// header names ignore case.
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {
@@ -97,7 +97,7 @@ fn data(members: &Members<'_>, is_json: bool) -> Result<Bytes, Unsendable> {
     members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))
 }
 
-/// The value is not a string, or holds half of a surrogate pair.
+/// Returns the error for a value that is not a string, or that contains half of a surrogate pair.
 fn no_text(name: &str) -> Unsendable {
     Unsendable::Impossible(format!("{name} is not text that can be sent in binary mode"))
 }

@@ -1,6 +1,6 @@
 //! The body of a request, from the events of its deliveries in the schema of their subscription.
 //!
-//! Separate because it also decides which deliveries may share a request, before there is one.
+//! This module is separate because `batch` uses it too, before a request is composed.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::event::schema::Schema;
 use crate::event::{Shape, convert};
 use crate::subscription::{Destination, Subscription};
 
-/// The kind of the elements of a body.
+/// The form of the elements of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A structured CloudEvent: as it is, or in an array where the subscription batches.
+    /// A structured CloudEvent: a single object, or an array if the subscription batches.
     CloudEvent,
     /// An Event Grid event or a custom payload: always in an array.
     Json,
-    /// A payload as it was published: in an array only where the subscription batches.
+    /// A payload as published: in an array only if the subscription batches.
     Plain,
 }
 
 /// One event as part of a body.
 pub(super) enum Part {
-    /// An element of an array, or a body of one element.
+    /// An element of an array, or the only element of a body.
     Element(Form, Arc<str>),
-    /// A body of its own.
+    /// A complete body.
     Whole(Content),
 }
 
-/// The body of a request with these deliveries.
+/// Returns the body of a request with these deliveries.
 pub(super) fn content(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -60,11 +60,11 @@ pub(super) fn content(
     })
 }
 
-/// The event of one delivery as part of a body.
+/// Returns the event of one delivery as part of a body.
 pub(super) fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
     let as_published = match delivery.event.shape() {
         Shape::CloudEvent => Schema::CloudEventsStructured,
-        // A service takes one event, and an event of Event Grid is sent in an array.
+        // An AWS service expects one event, but an Event Grid event would be sent in an array.
         Shape::EventGrid if subscription.destination.aws.is_some() => Schema::CloudEventsStructured,
         Shape::EventGrid => Schema::EventGrid,
         Shape::Custom => Schema::Custom,

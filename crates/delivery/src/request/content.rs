@@ -1,6 +1,6 @@
-//! A body, and the headers that describe it.
+//! [`Content`]: a body, with the headers that describe it.
 //!
-//! Separate because an event in binary mode has other such headers, and is made in a file of its own.
+//! This module is separate because `binary` makes content too, with other headers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; chars
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The content type of an event that is sent as it was published, not to a destination.
+/// Returns the content type of an event that is published unchanged.
 pub const fn content_type(shape: Shape) -> &'static str {
     match shape {
         Shape::CloudEvent => CLOUD_EVENT,
@@ -21,20 +21,20 @@ pub const fn content_type(shape: Shape) -> &'static str {
     }
 }
 
-/// A body and the headers that describe it.
+/// A body, with the headers that describe it.
 pub(super) struct Content {
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
 }
 
 impl Content {
-    /// A body of this content type.
+    /// Returns a body with this content type.
     pub(super) fn new(content_type: &str, body: Bytes) -> Self {
         Self { headers: vec![("content-type".to_owned(), content_type.to_owned())], body }
     }
 }
 
-/// The text as a body, without copying it.
+/// Returns a text as a body, without copying it.
 pub(super) fn text(text: &Arc<str>) -> Bytes {
     Bytes::from_owner(Arc::<[u8]>::from(Arc::clone(text)))
 }

@@ -1,16 +1,16 @@
-//! The circumstances of one attempt: the secrets of the moment, the time, and how much of it is left.
+//! [`AttemptContext`]: the circumstances of one attempt: secrets, time, and timeout.
 //!
-//! Separate because the signature of a request needs it too.
+//! This module is separate because both requests and signatures need it.
 
 use crate::subscription::secret::Keyring;
 
-/// What differs from one attempt to the next.
+/// The values that differ between attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptContext<'a> {
     /// The secrets that the subscription names.
     pub keyring: &'a Keyring,
-    /// Now.
+    /// The current time.
     pub now_ms: u64,
-    /// The response timeout, shortened to what the invocation has left.
+    /// The response timeout, reduced to the remaining time of the invocation.
     pub timeout_ms: u64,
 }

@@ -1,15 +1,13 @@
 //! The HTTP request of one attempt, as data.
 //!
-//! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque
-//! topic. An Event Grid event or a custom one is sent as an array of one, as Event Grid does. Other
-//! forms are made by `event::convert` and `binary` (a CloudEvent in binary mode). Headers come from
-//! Event Grid (`notification`), the trace, the subscription, and a signature over the body
-//! (`signature`, whose other end is [`verification`]).
+//! A structured CloudEvent and an opaque text are sent byte for byte as published. An Event Grid
+//! event or a custom event is sent as an array of one, as Event Grid does. `event::convert` and
+//! `binary` make other forms. Headers come from Event Grid (`notification`), the trace, the
+//! subscription, and a signature of the body (`signature`; [`verification`] is its receiver's
+//! side). [`token`] makes requests to token servers, and [`aws`] makes requests to AWS targets.
 //!
-//! [`token`] makes the request to a token server, and [`aws`] makes requests to AWS targets.
-//!
-//! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
-//! error, never sent in another form.
+//! This module is pure: time and secrets are arguments. If an event cannot be sent in the requested
+//! form, that is an error. It is never sent in another form.
 
 pub mod aws;
 mod batch;
@@ -59,16 +57,16 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
 use crate::template::Values;
 
-/// Who sends, as a DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
+/// Header with the sender's DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
 pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
-/// W3C Trace Context.
+/// Header of W3C Trace Context.
 const TRACE_PARENT: &str = "traceparent";
 
-/// The request of one attempt of these deliveries: one, or several with the same [`BatchKey`].
+/// Composes the request of one attempt, for one delivery or for several with the same [`BatchKey`].
 ///
 /// # Errors
-/// [`Unsendable`] when an event cannot be converted into the schema of the subscription, or a
-/// header's value is not allowed.
+/// [`Unsendable`] if an event cannot be converted to the schema of the subscription, or a header's
+/// value is not allowed.
 pub fn compose(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -97,7 +95,7 @@ pub fn compose(
         Some(first) => own_headers(destination, &first.event, context.keyring, values)?,
         None => Vec::new(),
     };
-    // A subscription may set the trace itself, and two would be invalid.
+    // A subscription may set the trace itself, and two `traceparent` headers would be invalid.
     if !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(TRACE_PARENT)) {
         headers.extend(trace_headers(deliveries));
     }
@@ -115,10 +113,10 @@ pub fn compose(
     let (mut needs, mut answer_max_bytes) = (Needs::Status, ANSWER_MAX_BYTES);
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
-        // One more, so that a reply of exactly this length is known to be complete.
+        // Reads one byte more, so that a reply of exactly the maximum length counts as complete.
         (needs, answer_max_bytes) = (Needs::Reply, REPLY_MAX_BYTES + 1);
     }
-    // Last, because values from the event count as well.
+    // Checked last, because values from the event count too.
     check_size(&headers)?;
     let url = templates::url(destination, values)?;
     check_lambda_api(destination, &url)?;
@@ -137,7 +135,8 @@ pub fn compose(
     })
 }
 
-/// Refuses a signed call of any function by the API of Lambda. An expression may have made this path of an event.
+/// Refuses a signed request that could invoke any function through the Lambda API. An expression
+/// may have made such a path from an event.
 fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendable> {
     let scope = destination.auth.as_ref().and_then(Auth::signing_scope);
     match scope.is_some_and(|scope| scope.is_of_api(url)) {
@@ -159,7 +158,8 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     )))
 }
 
-/// A reply is sent to its address as a structured CloudEvent, without the destination's headers.
+/// Composes the request of a reply: a structured CloudEvent, without the headers of the
+/// destination.
 fn compose_reply(
     subscription: &Subscription,
     reply: &Delivery,
@@ -174,7 +174,7 @@ fn compose_reply(
     Ok(auxiliary_request(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), context))
 }
 
-/// A dead letter is sent to its sink in its format: a CloudEvent as such, everything else as JSON.
+/// Composes the request of a dead letter in its format, a CloudEvent or other JSON.
 fn compose_dead_letter(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -192,8 +192,8 @@ fn compose_dead_letter(
     Ok(auxiliary_request(url, delivery, Content::new(content_type, json.into()), context))
 }
 
-/// A request to another address than the destination: without its headers and secrets, only with
-/// the trace.
+/// Composes a request to another address than the destination. It has the trace, but none of the
+/// destination's headers and secrets.
 fn auxiliary_request(
     url: &Url,
     delivery: &Delivery,
@@ -218,17 +218,18 @@ fn auxiliary_request(
     }
 }
 
-/// Whether a request with these deliveries goes to the destination: no other gets a secret.
+/// Returns true if a request with these deliveries goes to the destination. Requests to other
+/// addresses get no secrets.
 #[must_use]
 pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
     deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
 }
 
-/// The headers of the trace, if all deliveries belong to the same one.
+/// Returns the headers of the trace, if all deliveries have the same trace.
 fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     let mut traces = deliveries.iter().map(|delivery| trace::of_delivery(delivery));
     let Some(Some(trace)) = traces.next() else { return Vec::new() };
-    // A request has one trace: any of several would be wrong for the other events.
+    // A request has one trace, which would be wrong for the other events.
     if traces.any(|other| other.as_ref() != Some(&trace)) {
         return Vec::new();
     }
@@ -236,8 +237,8 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// The origin, on every delivery to a destination with the CloudEvents handshake (CloudEvents "HTTP
-/// 1.1 Web Hooks", 4.1.2).
+/// Returns the header with the origin, which every delivery to a destination with the CloudEvents
+/// handshake has (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
     let Some(Consent::CloudEvents(CloudEventsHandshake { origin, .. })) = &destination.consent
     else {
@@ -246,8 +247,8 @@ fn origin_header(destination: &Destination) -> Option<(String, String)> {
     Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
 }
 
-/// The headers of a request without an event: those of the subscription that do not depend on one,
-/// and the signature; and what its connection needs.
+/// Returns the headers of a request without an event, and the requirements of its connection. The
+/// headers are those that do not depend on an event, and the signature.
 pub(crate) fn parts_without_event(
     destination: &Destination,
     id: &str,
@@ -274,7 +275,8 @@ fn own_headers(
     });
     let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;
     if let Some(auth) = &destination.auth {
-        // Two would contradict each other; a file of another dialect may list one too.
+        // Removes headers that `auth` sets too, because two values would conflict. A document of
+        // another dialect may state both.
         headers.retain(|(name, _)| !auth.has_header(name));
         headers.extend(auth.header(keyring)?);
     }

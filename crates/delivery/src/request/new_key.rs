@@ -1,6 +1,8 @@
-//! New keys for signatures, as `signature` reads them: `whsec_` for `v1`, `whsk_` and `whpk_` for `v1a`.
+//! Creates keys for signatures in the form that `signature` parses: `whsec_` for `v1`, `whsk_` and
+//! `whpk_` for `v1a`.
 //!
-//! Separate from the reading, because deployed functions never make keys. Pure: the caller passes random bytes.
+//! This module is separate because deployed functions never create keys. It is pure: the caller
+//! passes random bytes.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use base64::Engine as _;
@@ -11,25 +13,26 @@ use super::signature::SECRET_PREFIX;
 use crate::subscription::public_key::{PRIVATE_PREFIX, PublicKey};
 use crate::subscription::secret::Secret;
 
-/// The length of a key. A shared secret may have 24 to 64 bytes (Standard Webhooks), an Ed25519 seed has 32.
+/// Length of a key. A shared secret may have 24 to 64 bytes (Standard Webhooks); an Ed25519 seed
+/// has 32.
 pub const KEY_BYTES: usize = 32;
 
 /// A private key, and the public key that verifies its signatures.
 #[derive(Debug)]
 pub struct KeyPair {
-    /// `whsk_`, the seed and the public key in base64, as the reference libraries write it.
+    /// `whsk_`, followed by seed and public key in base64, as the reference libraries write it.
     pub private_key: Secret,
-    /// `whpk_`.
+    /// `whpk_`, followed by the public key in base64.
     pub public_key: PublicKey,
 }
 
-/// A secret that both ends have.
+/// Returns a new shared secret.
 #[must_use]
 pub fn shared_secret(random: [u8; KEY_BYTES]) -> Secret {
     Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(random)))
 }
 
-/// The Ed25519 key pair of this seed.
+/// Returns the Ed25519 key pair of this seed.
 #[must_use]
 pub fn key_pair(seed: [u8; KEY_BYTES]) -> KeyPair {
     let key = SigningKey::from_bytes(&seed);

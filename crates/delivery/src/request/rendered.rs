@@ -1,6 +1,7 @@
-//! The parts of a request that templates made of an event and that are credentials by their place.
+//! [`RenderedCredentials`]: the credentials in a request that templates made from an event.
 //!
-//! Separate from the request, which is gone when its answer arrives: an answer may repeat them.
+//! This module is separate because these values are needed after the request is dropped: the
+//! response may repeat them.
 
 use url::Url;
 
@@ -9,7 +10,7 @@ use crate::subscription::Destination;
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::header::Value;
 
-/// Credentials that templates rendered. There is no `Debug`: the values are secrets.
+/// Credentials that templates rendered. The type has no `Debug`, because the values are secrets.
 #[derive(Clone, Default)]
 pub struct RenderedCredentials {
     headers: Vec<String>,
@@ -18,7 +19,7 @@ pub struct RenderedCredentials {
 }
 
 impl RenderedCredentials {
-    /// Finds the values of headers and parameters with the name of a credential, and a hidden path.
+    /// Finds headers and query parameters whose name marks a credential, and a hidden path.
     #[must_use]
     pub fn of(destination: &Destination, request: &Request) -> Self {
         let rendered = destination.headers.iter().filter(|header| {
@@ -35,7 +36,7 @@ impl RenderedCredentials {
         Self { headers: sent.collect(), url, is_path_hidden }
     }
 
-    /// Adds them to what is hidden in the answer.
+    /// Adds the values to the credentials that are hidden in the response.
     pub(crate) fn add_to(&self, credentials: &mut Credentials) {
         self.headers.iter().for_each(|value| credentials.add_header_of_event(value));
         self.url.iter().for_each(|url| credentials.add_url_of_event(url, self.is_path_hidden));

@@ -1,6 +1,6 @@
-//! A request to a destination, as data, and its limits.
+//! [`Request`]: an HTTP request to a destination as data, and its limits.
 //!
-//! Separate because deliveries, handshakes and tokens are all requested by one.
+//! This module is separate because deliveries, handshakes and token requests all use this type.
 
 use std::fmt;
 
@@ -15,49 +15,50 @@ use crate::subscription::aws::AwsService;
 use crate::subscription::credentials::{Credentials, Ending};
 use crate::subscription::secret::Secret;
 
-/// The part of an answer that decides its exchange.
+/// The part of a response that determines the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// The status. What can be read of the body is for people.
+    /// The status. The beginning of the body is kept for people.
     Status,
-    /// The whole body too: a token, a consent. An answer without it is a failure.
+    /// The whole body, for a token or a consent. A response without the whole body is a failure.
     Body,
-    /// The body if the head declares a reply, else the status.
+    /// The body if the head declares a reply, otherwise the status.
     Reply,
-    /// The whole body and all headers: how a service of AWS reports failures.
+    /// The whole body and all headers, in which an AWS service reports failures.
     Service(AwsService),
 }
 
-/// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
-/// names.
+/// One HTTP request to a destination. Its headers may contain secrets, so its `Debug` form shows
+/// only their names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The method.
+    /// The HTTP method.
     pub method: Method,
-    /// Where it goes.
+    /// The address, with its query.
     pub url: Url,
-    /// Its headers, content type first.
+    /// The headers, content type first.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// The body, which is empty for a GET.
     pub body: Bytes,
     /// The timeout of the whole exchange.
     pub timeout_ms: u64,
-    /// The part of the answer that decides.
+    /// The part of the response that determines the result.
     pub needs: Needs,
-    /// The most bytes of the answer's body that are read.
+    /// Maximum number of bytes of the response body that are read.
     pub answer_max_bytes: usize,
-    /// What its connection needs.
+    /// The TLS requirements of the connection.
     pub tls: RequestTls,
-    /// What its sender signs it with.
+    /// The scope and credentials of an AWS signature; `None` without one.
     pub signer: Option<Signer>,
-    /// Secrets that no answer must show, beside what this sends. Its body is shown without them.
+    /// Secrets to hide in the response, in addition to the credentials of the request. They are
+    /// also hidden when the body is shown.
     pub hidden: Vec<Secret>,
-    /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
+    /// The ids of the deliveries in this request; empty for a handshake. They are not sent.
     pub deliveries: Vec<Uuid>,
 }
 
 impl Request {
-    /// The body without secrets of templates; `None` if it has none.
+    /// Returns the body without the secrets of templates; `None` if it contains none.
     #[must_use]
     pub fn body_without_secrets(&self) -> Option<Vec<u8>> {
         let mut secrets = Credentials::default();
@@ -81,14 +82,14 @@ impl fmt::Debug for Request {
     }
 }
 
-/// The most headers of a request: servers accept far less, and a publisher must not be able to keep
-/// us busy with more.
+/// Maximum number of headers of a request. Servers accept far fewer, and the limit bounds the work
+/// that a publisher can cause.
 pub const REQUEST_HEADERS_MAX: usize = 200;
-/// The most bytes of them; see [`REQUEST_HEADERS_MAX`].
+/// Maximum size of all headers; see [`REQUEST_HEADERS_MAX`].
 pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
 
-/// The most bytes of an answer that are read, unless it may be a reply.
+/// Maximum number of bytes of a response that are read, unless it may be a reply.
 pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
 
-/// The longest reply.
+/// Maximum size of a reply.
 pub const REPLY_MAX_BYTES: usize = 512 * 1_024;

@@ -1,8 +1,12 @@
-//! Signs requests by Standard Webhooks 1.0: `v1` with a shared secret, `v1a` with a private key.
+//! Signs requests with Standard Webhooks 1.0: `v1` with a shared secret, `v1a` with a private key.
 //!
-//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver recognises a
-//! redelivery; `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one entry per
-//! secret, so that a secret can be replaced while both are valid. What a secret is says its beginning.
+//! - `webhook-id` is the id of the delivery. It is the same in every attempt, so that a receiver
+//!   detects a redelivery.
+//! - `webhook-timestamp` is the time of the attempt, in seconds.
+//! - `webhook-signature` has one signature for each secret, so that a secret can be rotated while
+//!   both are valid.
+//!
+//! The prefix of a secret determines its kind.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -20,15 +24,15 @@ use crate::subscription::public_key::{PRIVATE_PREFIX, PUBLIC_KEY_RULE, PUBLIC_PR
 use crate::subscription::secret::SecretName;
 use crate::time::duration::SECOND_MS;
 
-/// Standard Webhooks, "signature scheme": a key has at least 192 bits.
+/// Minimum length of a shared secret: 192 bits (Standard Webhooks, "signature scheme").
 const KEY_MIN_BYTES: usize = 24;
-/// The optional prefix of a shared secret.
+/// Optional prefix of a shared secret.
 pub(super) const SECRET_PREFIX: &str = "whsec_";
 
-/// The three headers over this id, the current time and the body.
+/// Returns the three headers for this id, the current time and the body.
 ///
 /// # Errors
-/// [`Unsendable`] when a secret is missing, too short or not base64.
+/// [`Unsendable`] if a secret is missing, too short or not base64.
 pub(super) fn headers(
     secrets: &[SecretName],
     id: &str,
@@ -55,42 +59,42 @@ pub(super) fn headers(
     Ok(named.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// Why a secret is no signing secret.
+/// The reason why a secret is not a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// It is not base64.
+    /// The secret is not base64.
     #[error("is not base64, with or without {SECRET_PREFIX} before it")]
     NotBase64,
-    /// It has only so many bytes.
+    /// The secret has only this number of bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
     TooShort(usize),
-    /// It begins as a private key, and is none.
+    /// The text has the prefix of a private key, but is not one.
     #[error(
         "is not {PRIVATE_PREFIX} and the 32 bytes of an Ed25519 key, or these and its public key, in base64"
     )]
     NotPrivate,
-    /// It begins as a public key, and is none.
+    /// The text has the prefix of a public key, but is not one.
     #[error("is no public key: {PUBLIC_KEY_RULE}")]
     NotPublic,
-    /// Nothing can be signed with a public key.
+    /// A public key cannot sign.
     #[error(
         "is a public key ({PUBLIC_PREFIX}), and a private one ({PRIVATE_PREFIX}) is required to sign"
     )]
     Public,
 }
 
-/// The key of a signing secret, or of its other end.
+/// A key that signs or verifies.
 pub(super) enum Key {
-    /// `whsec_`: both ends have it.
+    /// `whsec_`: a secret that sender and receiver share.
     Shared(Vec<u8>),
-    /// `whsk_`: signs.
+    /// `whsk_`: the private key of the sender.
     Private(Box<SigningKey>),
-    /// `whpk_`: verifies.
+    /// `whpk_`: the public key for the receiver.
     Public(PublicKey),
 }
 
 impl Key {
-    /// Reads a key by its prefix: base64; without a prefix it is a shared one.
+    /// Parses a key. The prefix determines its kind; without a prefix it is a shared secret.
     pub(super) fn parse(secret: &str) -> Result<Self, KeyError> {
         let secret = secret.trim();
         if let Some(encoded) = secret.strip_prefix(PRIVATE_PREFIX) {
@@ -110,7 +114,7 @@ impl Key {
         }
     }
 
-    /// What an entry of its signatures begins with.
+    /// Returns the prefix of its signatures in `webhook-signature`.
     pub(super) const fn scheme(&self) -> &'static str {
         match self {
             Self::Shared(_) => "v1",
@@ -118,7 +122,7 @@ impl Key {
         }
     }
 
-    /// The signature of a request; `None` of a public key.
+    /// Returns the signature of a request; `None` for a public key.
     fn sign(&self, head: [&str; 2], body: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Shared(key) => Some(mac(key, head, body).finalize().into_bytes().to_vec()),
@@ -127,7 +131,7 @@ impl Key {
         }
     }
 
-    /// Whether this is its signature; a shared key compares in constant time.
+    /// Verifies a signature. A shared secret compares in constant time.
     pub(super) fn has_signed(&self, signature: &[u8], head: [&str; 2], body: &[u8]) -> bool {
         let by_public = |key: PublicKey| key.has_signed(&signed(head, body).concat(), signature);
         match self {
@@ -138,7 +142,8 @@ impl Key {
     }
 }
 
-/// The seed of an Ed25519 key, or the seed and its public key (as libsodium and Standard Webhooks write it).
+/// Parses an Ed25519 seed, or a seed followed by its public key, as in libsodium and Standard
+/// Webhooks.
 fn private_key(encoded: &str) -> Option<SigningKey> {
     let bytes = STANDARD.decode(encoded).ok()?;
     match <&[u8; 64]>::try_from(&bytes[..]) {
@@ -147,7 +152,7 @@ fn private_key(encoded: &str) -> Option<SigningKey> {
     }
 }
 
-/// The signed text of Standard Webhooks: id, timestamp and body, with points between.
+/// Returns the signed text of Standard Webhooks: id, timestamp and body, separated by points.
 fn signed<'a>([id, timestamp]: [&'a str; 2], body: &'a [u8]) -> [&'a [u8]; 5] {
     [id.as_bytes(), b".", timestamp.as_bytes(), b".", body]
 }

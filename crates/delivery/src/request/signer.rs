@@ -1,26 +1,26 @@
-//! [`Signer`]: what a request is signed with by its sender (Signature Version 4 of AWS).
+//! [`Signer`]: the scope and credentials of an AWS signature (Signature Version 4).
 //!
-//! Separate from the signatures of webhooks, which are headers like others: this one covers the request as it is
-//! sent, and so the sender makes it last.
+//! This module is separate from webhook signatures, which are ordinary headers. An AWS signature
+//! covers the request as it is sent, so the sender makes it last.
 
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::secret::{AwsCredentials, Keyring};
 use crate::subscription::{Destination, SignatureScope};
 
-/// What a request is signed with, and for whom.
+/// The scope and credentials with which a request is signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signer {
-    /// For whom.
+    /// The service and region for which the signature is valid.
     pub scope: SignatureScope,
-    /// By whom.
+    /// The AWS credentials that sign the request.
     pub credentials: AwsCredentials,
 }
 
 impl Signer {
-    /// That of requests to a destination, if they are signed so.
+    /// Returns the signer for requests to a destination; `None` if they are not signed.
     ///
     /// # Errors
-    /// [`Unsendable`] when the credentials were not looked up.
+    /// [`Unsendable`] if the credentials were not looked up.
     pub(crate) fn of(
         destination: &Destination,
         keyring: &Keyring,

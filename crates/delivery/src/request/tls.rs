@@ -1,6 +1,7 @@
-//! [`RequestTls`]: what the connection of a request needs that those of others do not.
+//! [`RequestTls`]: the TLS requirements of a request's connection.
 //!
-//! Separate because connections are shared, and two requests may share one only if all of this is the same.
+//! This module is separate because connections are shared. Two requests may share a connection only
+//! if their requirements are equal.
 
 use crate::subscription::auth::ClientCertificate;
 use sha2::{Digest as _, Sha256};
@@ -11,29 +12,29 @@ use crate::subscription::auth::Auth;
 use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::tls::CaBundle;
 
-/// What the connection of a request needs that those of others do not; nothing by default.
+/// The TLS requirements of a request's connection. The default has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestTls {
-    /// The certificate authorities that it trusts besides those of the machine.
+    /// Certificate authorities to trust in addition to those of the machine.
     pub ca_bundle: Option<CaBundle>,
-    /// What it shows who is calling by.
+    /// The client certificate.
     pub identity: Option<Identity>,
 }
 
-/// A certificate and its key, both in PEM.
+/// A client certificate and its key, both in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, and those between it and its authority.
+    /// The certificate, followed by its intermediate certificates.
     pub certificate: Secret,
-    /// Its key.
+    /// The private key of the certificate.
     pub key: Secret,
 }
 
 impl RequestTls {
-    /// That of a request to a destination.
+    /// Returns the TLS requirements of a request to a destination.
     ///
     /// # Errors
-    /// [`Unsendable`] when a secret was not looked up.
+    /// [`Unsendable`] if a secret was not looked up.
     pub(super) fn of(destination: &Destination, keyring: &Keyring) -> Result<Self, Unsendable> {
         let secret = |name: &SecretName| {
             let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
@@ -56,7 +57,7 @@ impl RequestTls {
         Ok(Self { ca_bundle: destination.ca_bundle().cloned(), identity })
     }
 
-    /// By which connections are told apart; `None` if nothing is needed.
+    /// Returns a digest that distinguishes connections; `None` without requirements.
     #[must_use]
     pub fn fingerprint(&self) -> Option<[u8; 32]> {
         let Self { ca_bundle, identity } = self;
@@ -68,7 +69,7 @@ impl RequestTls {
         let certificate = identity.as_ref().map(|of| of.certificate.expose());
         let key = identity.as_ref().map(|of| of.key.expose());
         for part in [bundle, certificate, key].map(Option::unwrap_or_default) {
-            // With its length, so that nothing moves from one part to the next.
+            // Includes the length, so that no byte can move from one part to the next.
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }

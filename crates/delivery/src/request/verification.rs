@@ -1,9 +1,9 @@
-//! Checks the signature of a received request by Standard Webhooks 1.0: `v1` and `v1a`.
+//! [`Verifier`]: verifies signatures of Standard Webhooks 1.0, `v1` and `v1a`.
 //!
-//! The other end of `signature`, for receivers on a developer's machine. Says what is wrong for people; a
-//! request is valid if one of its signatures is by one of the keys, so that both sides can replace
-//! theirs one after the other. An entry counts only for keys of its own scheme. The text that is signed has no other
-//! secret in it, so a wrong key and a changed body cannot be told apart.
+//! This is the receiver's side of `signature`, for receivers on a developer's machine. A request is
+//! valid if one of its signatures matches one of the keys, so that either side can rotate its keys.
+//! A signature is compared only with keys of its own scheme. A wrong key and a changed body are
+//! indistinguishable, so one error covers both.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -15,65 +15,66 @@ use thiserror::Error;
 use super::signature::{Key, KeyError};
 use crate::time::duration::{MINUTE_MS, SECOND_MS, format_ms};
 
-/// How far the time of a request may be from now, as in the reference libraries.
+/// Maximum difference between the timestamp of a request and now. The reference libraries have the
+/// same value.
 pub const TOLERANCE_MS: u64 = 5 * MINUTE_MS;
 
-/// The secrets and public keys that a receiver accepts. Its `Debug` shows how many.
+/// The secrets and public keys that a receiver accepts. Its `Debug` form shows only their number.
 pub struct Verifier {
     keys: Vec<Key>,
 }
 
-/// The headers of a signed request, as far as it has them.
+/// The signature headers of a request; `None` for a missing header.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SignedHeaders<'a> {
-    /// `webhook-id`.
+    /// The header `webhook-id`.
     pub id: Option<&'a str>,
-    /// `webhook-timestamp`.
+    /// The header `webhook-timestamp`.
     pub timestamp: Option<&'a str>,
-    /// `webhook-signature`.
+    /// The header `webhook-signature`.
     pub signature: Option<&'a str>,
 }
 
-/// Why a request is not valid.
+/// The reason why a request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InvalidSignature {
     /// A header is missing.
     #[error("there is no {0}")]
     Missing(&'static str),
-    /// The time is no number of seconds.
+    /// The timestamp is not a number of seconds.
     #[error("webhook-timestamp is not a number of seconds since 1970")]
     InvalidTime,
-    /// No entry is of the scheme of a key.
+    /// No signature uses the scheme of a configured key.
     #[error("webhook-signature has no entry that begins with {0},")]
     NoEntry(&'static str),
-    /// None of the entries is by one of the secrets.
+    /// No signature matches a configured key.
     #[error(
         "signed with another secret or key, or the body, webhook-id or webhook-timestamp was changed"
     )]
     NoMatch,
-    /// It is by one of the secrets, and too old.
+    /// A signature matches, but the timestamp is too old.
     #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooOld(u64),
-    /// It is by one of the secrets, and from the future.
+    /// A signature matches, but the timestamp is in the future.
     #[error("the signature matches, but webhook-timestamp is {} ahead; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooNew(u64),
 }
 
 impl Verifier {
-    /// One that accepts these keys: a secret in base64, with or without `whsec_`, or a public key, with `whpk_`. A
-    /// private key stands for its public one.
+    /// Returns a verifier that accepts these keys. A shared secret is base64, with or without
+    /// `whsec_`; a public key begins with `whpk_`. A private key is replaced by its public key.
     ///
     /// # Errors
-    /// When one is none; does not quote it.
+    /// One of the texts is not a key. The error does not quote it.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, KeyError> {
         let keys = secrets.into_iter().map(Key::parse).collect::<Result<_, _>>()?;
         Ok(Self { keys })
     }
 
-    /// Checks a request that was received now.
+    /// Verifies a request that was received at `now_ms`.
     ///
     /// # Errors
-    /// Why it is not valid.
+    /// The reason why the request is invalid.
     pub fn check(
         &self,
         headers: SignedHeaders<'_>,

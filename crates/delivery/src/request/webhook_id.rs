@@ -1,17 +1,18 @@
-//! The id of a request, by which receivers recognise a repetition.
+//! The id of a request, with which receivers detect duplicates.
 
 use uuid::Uuid;
 
 use crate::delivery::DELIVERY_NAMESPACE;
 
-/// The `webhook-id` of a request: the id of its delivery, or one that is made of the ids of several. The same in every attempt.
+/// Returns the `webhook-id` of a request: the id of its delivery, or an id that is derived from
+/// those of several. Every attempt has the same id.
 #[must_use]
 pub fn webhook_id(deliveries: &[Uuid]) -> Uuid {
     if let [one] = deliveries {
         return *one;
     }
     let mut ids: Vec<String> = deliveries.iter().map(ToString::to_string).collect();
-    // The order of a batch is that of arrival, and must not change its id.
+    // Sorted, because the order in a batch is that of arrival and must not change the id.
     ids.sort_unstable();
     Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
 }

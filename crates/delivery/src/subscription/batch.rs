@@ -1,6 +1,7 @@
-//! [`Batch`]: several events in one request.
+//! [`Batch`]: the settings for several events in one request.
 //!
-//! Separate because it says nothing of the destination, and most subscriptions have none.
+//! This module is separate because batching is independent of the destination. By default a
+//! subscription does not batch.
 
 use std::ops::RangeInclusive;
 
@@ -11,12 +12,13 @@ use crate::document::reader::Cursor;
 use crate::document::record::Or;
 
 words! {
-    /// What a never-retried answer to several events means.
+    /// The effect of a never-retried response to a batch on its events.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum OnRefused {
-        /// Each is retried once by itself, since perhaps only one of them was refused.
+        /// Retries each event once in a request of its own, because perhaps only one of them was
+        /// refused.
         Split = "split",
-        /// All of them count as refused.
+        /// Applies the response to all events.
         All = "all",
     }
 }
@@ -35,22 +37,22 @@ record! {
     }
 }
 
-/// The most events of a batch, and the default where only the size is given.
+/// Maximum number of events in a batch; the default if only the size is stated.
 pub const BATCH_EVENTS_MAX: u32 = 5_000;
-/// The preferred size of a batch where only the number is given.
+/// Preferred size of a batch in bytes; the default if only the number of events is stated.
 pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
-/// The bytes of a kilobyte in the size of a batch.
+/// Bytes per kilobyte in `preferredKilobytes`.
 pub const BATCH_KILOBYTE: u64 = 1_024;
 
-/// The kind of `maxEvents`.
+/// The kind of the field `maxEvents`.
 pub const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
-/// The kind of `onRefused`.
+/// The kind of the field `onRefused`.
 pub const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);
 
-/// The sizes of a body that can be preferred, in kilobytes.
+/// Range of `preferredKilobytes`.
 pub const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
 
-/// A number of bytes that documents state in kilobytes.
+/// A size that documents state in kilobytes and the program keeps in bytes.
 pub(super) struct Kilobytes(pub RangeInclusive<u32>);
 
 impl Kind for Kilobytes {

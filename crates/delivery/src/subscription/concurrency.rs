@@ -1,6 +1,7 @@
-//! [`Concurrency`]: how many requests of a destination may be in flight at once.
+//! [`Concurrency`]: the maximum number of requests in flight to a destination.
 //!
-//! Separate because the number means one thing if a document states it, and another if none does.
+//! This module is separate because the limit has two scopes. A number in a document applies to all
+//! running functions together; the default applies to each of them.
 
 use serde_json::{Value as Json, json};
 
@@ -8,42 +9,42 @@ use crate::document::kind::{Integer, Kind};
 use crate::document::reader::Cursor;
 use crate::document::record::Shown;
 
-/// How many requests may be in flight at once, and of whom.
+/// A limit on requests in flight, and its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
-    /// The number.
+    /// Maximum number of requests in flight.
     pub most: u32,
-    /// It is the number of all running functions together, and not of each.
+    /// True if all running functions share the limit; false if each has its own.
     pub is_shared: bool,
 }
 
 impl Concurrency {
-    /// The number if no document states one.
+    /// Applies if no document states a limit: 50 for each running function.
     pub const DEFAULT: Self = Self::of_each(50);
 
-    /// So many of each running function.
+    /// Returns a limit for each running function.
     #[must_use]
     pub const fn of_each(most: u32) -> Self {
         Self { most, is_shared: false }
     }
 
-    /// So many of all running functions together.
+    /// Returns a limit that all running functions share.
     #[must_use]
     pub const fn of_all(most: u32) -> Self {
         Self { most, is_shared: true }
     }
 
-    /// The number that all running functions share; `None` if each has its own.
+    /// Returns the limit if all running functions share it.
     #[must_use]
     pub fn shared(self) -> Option<u32> {
         self.is_shared.then_some(self.most)
     }
 }
 
-/// A number of requests that a document states: it is that of all running functions together.
+/// The kind of a limit in a document. Such a limit is always shared by all running functions.
 pub struct Concurrencies;
 
-/// The numbers that a document may state.
+/// The range that a document may state.
 const STATED: Integer = Integer(1..=1_000);
 
 impl Kind for Concurrencies {

@@ -1,7 +1,7 @@
 //! The formats of dead letters and their options.
 //!
-//! Separate because policies, profiles, the wire and the blobs all name a format; only
-//! The room `deadletter` knows its bytes.
+//! This module is separate because policies, profiles, the wire format and stored blobs all name a
+//! format. Only the module `deadletter` writes and reads the bytes.
 
 use crate::event::Shape;
 use crate::event::schema::Schema;
@@ -13,30 +13,32 @@ words! {
         /// Event Grid namespaces:
         /// `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
         Namespace = "namespace",
-        /// Event Grid, Event Grid schema: the event, then why and when.
+        /// Event Grid, Event Grid schema: the event, followed by the reason and times of the dead
+        /// letter.
         EventGrid = "eventgrid",
-        /// Event Grid, CloudEvents schema: the event, then why and when in lower case.
+        /// Event Grid, CloudEvents schema: the event, followed by the reason and times with
+        /// lower-case names.
         CloudEvents = "cloudevents",
-        /// Event Grid, custom schema: the mapped fields of the event, why and when, then the
-        /// payload.
+        /// Event Grid, custom schema: the mapped fields of the event, the reason and times, then
+        /// the payload.
         Custom = "custom",
         /// Knative: the CloudEvent, then its extensions for errors.
         Knative = "knative",
     }
 }
 
-/// Which format is used for dead letters.
+/// The rule that selects the format of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeadLetterFormat {
-    /// This one.
+    /// Always this format.
     Fixed(Format),
-    /// That of the schema in which the event was, or would have been, delivered (Event Grid,
+    /// The format for the schema in which the event was, or would have been, delivered (Event Grid,
     /// "delivery event formats").
     ByDeliverySchema,
 }
 
 impl DeadLetterFormat {
-    /// Every one, in the order of the documentation.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 6] = [
         Self::Fixed(Format::Namespace),
         Self::Fixed(Format::EventGrid),
@@ -46,7 +48,7 @@ impl DeadLetterFormat {
         Self::ByDeliverySchema,
     ];
 
-    /// Its word.
+    /// Returns the word for it in documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +57,8 @@ impl DeadLetterFormat {
         }
     }
 
-    /// The name of the format, or of the rule that decides it, for a destination with this schema.
+    /// Returns the name of the format, or of the rule if the format depends on each event. `schema`
+    /// is that of the destination.
     #[must_use]
     pub const fn name_for(self, schema: Option<Schema>) -> &'static str {
         match (self, schema) {
@@ -65,7 +68,8 @@ impl DeadLetterFormat {
         }
     }
 
-    /// The format of an event of this schema to a destination with that schema.
+    /// Returns the format for an event of this shape. `schema` is that of the destination; without
+    /// it, the shape decides.
     #[must_use]
     pub const fn of(self, shape: Shape, schema: Option<Schema>) -> Format {
         match (self, schema) {
@@ -91,35 +95,35 @@ impl DeadLetterFormat {
 }
 
 words! {
-    /// How the namespace format is laid out.
+    /// The layout of the namespace format.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Layout {
-        /// The event is a member of its own.
+        /// The event is a member of the dead letter.
         Nested = "nested",
-        /// The event's members are in one object with those about it.
+        /// The members of the event are beside the properties of the dead letter.
         Flat = "flat",
     }
 }
 
 words! {
-    /// How `knativeerrordata` encodes the last answer.
+    /// The encoding of the last response in `knativeerrordata`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum ErrorData {
-        /// As text.
+        /// As text, the default.
         Text = "text",
-        /// In base64, as Knative's own channels write it.
+        /// In base64, as Knative's own channels encode it.
         Base64 = "base64",
     }
 }
 
 words! {
-    /// How much of the last answer a dead letter stores.
+    /// The part of the last response that a dead letter stores.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Response {
-        /// The beginning of its body, without the credentials of the request.
+        /// The beginning of the body, without credentials of the request.
         #[default]
         Beginning = "beginning",
-        /// Nothing of its body.
+        /// Nothing of the body.
         None = "none",
     }
 }

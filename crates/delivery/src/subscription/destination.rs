@@ -1,4 +1,4 @@
-//! A destination: where requests go and what they carry.
+//! [`Destination`]: the address of requests and their contents.
 
 use url::Url;
 
@@ -96,16 +96,16 @@ record! {
     check check;
 }
 
-/// The settings of a destination that may hold credentials.
+/// The settings of a destination that may contain credentials.
 pub(super) struct Confidential<'d> {
     pub(super) headers: &'d [Header],
     pub(super) auth: Option<&'d Auth>,
     pub(super) signing: Option<&'d Signing>,
-    /// The secrets of templates.
+    /// The secrets that templates name.
     pub(super) templates: Vec<&'d SecretName>,
 }
 
-/// Checks rules between fields of a destination, in every kind of document.
+/// Checks the rules between fields, which apply in every kind of document.
 fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     if destination.aws.is_some() {
         return check_aws(destination, fields);
@@ -114,8 +114,9 @@ fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     check_body(destination, fields)
 }
 
-/// Checks that a destination with an AWS target states nothing that only requests to a URL have. What its Topic states of them
-/// for other subscriptions is not used.
+/// Checks that the Subscription itself states no field that only requests to a URL have, if the
+/// destination is an AWS target. Such fields in its Topic are ignored, because they apply to other
+/// subscriptions.
 fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let of_urls =
         ["method", "query", "headers", "auth", "tls", "signing", "consent", "contentType"];
@@ -144,7 +145,7 @@ fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     Some(())
 }
 
-/// Checks that a destination has one body, and reports what has no effect beside it.
+/// Checks that a destination states at most one body, and warns about settings without effect.
 fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let at = |names: &[&'static str]| {
         let own = names.iter().find_map(|name| fields.own(name));
@@ -180,7 +181,7 @@ fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     }
 }
 
-/// The position of the first of these fields that comes from another document, as a sentence.
+/// Returns a sentence with the position of the first of these fields that another document states.
 fn elsewhere<const N: usize>(fields: &Fields<'_>, names: [&'static str; N]) -> Option<String> {
     let mut inherited = names.into_iter().filter(|name| fields.own(name).is_none());
     inherited.find_map(|name| {
@@ -195,16 +196,16 @@ fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let problem =
         destination.auth.as_ref().and_then(|auth| obstacle(auth, headers, &destination.url));
     let Some((field, message)) = problem else { return Some(()) };
-    // The values of a Topic report nothing here.
+    // Reports at a field of this document: a Topic's values have no finding of their own here.
     let own = [field, "auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
     own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
 }
 
-/// The default of `slow_after_ms`.
+/// Default of `slowAfter`.
 pub const SLOW_AFTER_MS: u64 = 2 * SECOND_MS;
 
 impl Destination {
-    /// A destination at this address with default settings.
+    /// Returns a destination at this URL with default settings.
     #[must_use]
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
@@ -235,13 +236,15 @@ impl Destination {
         }
     }
 
-    /// The destination without what only requests to a URL have, if it is an AWS target: its Topic may state that for others.
+    /// Removes the settings that only requests to a URL have, if the destination is an AWS target.
+    /// Its Topic may state them for other subscriptions.
     #[must_use]
     pub(super) fn without_parts_of_urls(self) -> Self {
         if self.aws.is_none() {
             return self;
         }
-        // Each field is named, so that it has to be decided for a new one.
+        // Names every field, so that a new field does not compile until somebody has decided about
+        // it.
         let Self {
             url,
             aws,
@@ -283,27 +286,30 @@ impl Destination {
         }
     }
 
-    /// Authorities of its certificate, besides those that everybody trusts.
+    /// Returns the certificate authorities to trust in addition to the public ones.
     #[must_use]
     pub fn ca_bundle(&self) -> Option<&CaBundle> {
         self.tls.as_ref().map(|tls| &tls.ca_bundle)
     }
 
-    /// The secrets that sign requests, each with its own signature; empty means unsigned.
+    /// Returns the secrets that sign requests. Each makes a signature of its own; without secrets,
+    /// requests are unsigned.
     #[must_use]
     pub fn signing_secrets(&self) -> &[SecretName] {
         self.signing.as_ref().map_or(&[], |signing| &signing.secrets)
     }
 
-    /// The public keys by which receivers verify these signatures, to be published; no request has them.
+    /// Returns the public keys with which receivers verify signatures. They are published as a key
+    /// set and not sent in requests.
     #[must_use]
     pub fn public_keys(&self) -> &[PublicKey] {
         let stated = self.signing.as_ref().and_then(|signing| signing.public_keys.as_deref());
         stated.unwrap_or_default()
     }
 
-    /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
-    /// its secret stands for, although only the token server gets that.
+    /// Lists every secret that a request needs, with the address at which the secret policy must
+    /// allow it. The secret of an OAuth client has two addresses. The token server receives it, and
+    /// the destination receives a token that gives the same access.
     pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
         let of_client = match self.token_source() {
             Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
@@ -312,26 +318,27 @@ impl Destination {
         self.secrets().map(|name| (name, self.receiver())).chain(of_client)
     }
 
-    /// Where the token comes from that a request needs, if it needs one.
+    /// Returns the source of the token that requests need.
     #[must_use]
     pub fn token_source(&self) -> Option<TokenSource<'_>> {
         self.auth.as_ref().and_then(Auth::token_source)
     }
 
-    /// For whom requests are signed with credentials of AWS, if they are.
+    /// Returns the scope of the AWS signature, if requests are signed with AWS credentials.
     #[must_use]
     pub fn signing_scope(&self) -> Option<SignatureScope> {
         let of_auth = || self.auth.as_ref().and_then(Auth::signing_scope).map(SignatureScope::from);
         self.aws.as_deref().map(SignatureScope::from).or_else(of_auth)
     }
 
-    /// Whether requests show who is calling at AWS: by a signature, or a token.
+    /// Returns true if requests prove an AWS identity, by a signature or a token.
     #[must_use]
     pub fn shows_aws_identity(&self) -> bool {
         self.signing_scope().is_some() || matches!(self.token_source(), Some(TokenSource::Aws(_)))
     }
 
-    /// Whether a request needs what its file does not hold: secrets, or credentials of AWS.
+    /// Returns true if a request needs values from outside its file: secrets, a token or AWS
+    /// credentials.
     #[must_use]
     pub fn needs_keyring(&self) -> bool {
         self.signing_scope().is_some()
@@ -339,7 +346,7 @@ impl Destination {
             || self.secrets().next().is_some()
     }
 
-    /// Every secret with a name that a request needs.
+    /// Lists the secrets that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let Confidential { headers, auth, signing, templates } = self.confidential();
         let of_headers = headers.iter().filter_map(|header| match &header.value {
@@ -351,8 +358,9 @@ impl Destination {
         of_headers.chain(of_auth).chain(of_signing).chain(templates)
     }
 
-    /// The settings that may hold credentials. It names every field, so a new field does not compile until somebody has
-    /// decided whether it belongs here. The address is not here: `Credentials` takes it apart.
+    /// Returns the settings that may contain credentials. It names every field, so that a new field
+    /// does not compile until somebody has decided whether it belongs here. The address is missing
+    /// on purpose: `Credentials` splits it into parts.
     pub(super) fn confidential(&self) -> Confidential<'_> {
         let Self {
             headers,
@@ -391,31 +399,32 @@ impl Destination {
         Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }
     }
 
-    /// The topic to whose subscriptions its events go on, where it is one: then no request is made.
+    /// Returns the topic if the destination is one. Its events are then published there without a
+    /// request.
     #[must_use]
     pub fn topic(&self) -> Option<TopicName> {
         topic_address::topic_of(&self.url)
     }
 
-    /// The address of its server: the URL, or the endpoint of the service of its AWS target.
+    /// Returns the address of the server: the URL, or the endpoint of the AWS service.
     #[must_use]
     pub fn receiver(&self) -> &Url {
         self.aws.as_ref().map_or(&*self.url, |aws| aws.endpoint())
     }
 
-    /// Who receives its requests: host and port.
+    /// Returns host and port of the server.
     #[must_use]
     pub fn host(&self) -> String {
         host_of(self.receiver())
     }
 
-    /// The address without credentials and query, and without its path where that is one.
+    /// Returns the address without credentials and query. `hidePath` hides the path too.
     #[must_use]
     pub fn display(&self) -> String {
         self.url.readable(shown(&self.url, self.hide_path))
     }
 
-    /// The address without credentials; without path and query where the path is one.
+    /// Returns the address without credentials. `hidePath` hides path and query too.
     #[must_use]
     pub fn address(&self) -> String {
         self.url.readable(addressed(&self.url, self.hide_path))

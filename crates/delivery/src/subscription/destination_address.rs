@@ -1,7 +1,8 @@
 //! The address of a destination, as its document states it: a URL, or the ARN of its AWS target.
 //!
-//! Separate because the address identifies the destination: health, limits and state belong to it. Requests to an AWS target
-//! go to the host of a service, which all its resources share. So the ARN is the address, as a topic is `topic:…`.
+//! This module is separate because the address identifies the destination: health, limits and state
+//! belong to it. All resources of an AWS service share the host of that service. Therefore the ARN
+//! is the address of an AWS target, as `topic:…` is that of a topic.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -13,9 +14,9 @@ use crate::document::findings::Message;
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Presence, Required};
 
-/// The scheme of the addresses of AWS targets.
+/// Scheme of the addresses of AWS targets.
 const SCHEME: &str = "arn";
-/// The field that may replace the URL.
+/// Name of the field that replaces `url`.
 const AWS: &str = "aws";
 
 /// Returns true for the address of an AWS target.
@@ -23,7 +24,7 @@ pub fn is_arn(address: &Url) -> bool {
     address.scheme() == SCHEME
 }
 
-/// The field `url`, which `aws` may replace.
+/// The field `url`, which `aws` replaces.
 pub(super) struct Address(pub(super) Required<EventsUrl>);
 
 impl Presence for Address {
@@ -38,7 +39,7 @@ impl Presence for Address {
             let message = Message::new("a destination has one of url and aws");
             return at.refuse(message.help("leave one of them out"));
         }
-        // A missing or invalid ARN is reported where `aws` is read.
+        // Reading `aws` reports a missing or invalid ARN.
         let arn: TargetArn = aws.peek("arn").as_ref().and_then(Cursor::peek_text)?.parse().ok()?;
         Some(DestinationUrl::from(arn.address().clone()))
     }

@@ -1,6 +1,8 @@
-//! The credentials that requests to a destination send, and those that its answers may repeat.
+//! Collects the credentials that requests to a destination send, and those that its responses may
+//! repeat.
 //!
-//! Separate because they are hidden in what is kept of an answer, and nothing else needs them.
+//! This module is separate because only the code that stores parts of a response needs these
+//! values. That code hides them.
 
 use crate::event::Event;
 use crate::subscription::auth::TokenSource;
@@ -10,8 +12,8 @@ use crate::subscription::header::{self, Value};
 use crate::subscription::secret::{Keyring, Secret};
 
 impl Destination {
-    /// Collects the credentials that a request with this event sends: secrets, headers that hold them by
-    /// their name, and the confidential parts of the address.
+    /// Collects the credentials that a request with this event sends: secrets, headers whose name
+    /// marks a credential, and the confidential parts of the address.
     #[must_use]
     pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = self.header_credentials(keyring, event);
@@ -22,9 +24,12 @@ impl Destination {
         credentials
     }
 
-    /// Collects the credentials that no event has by chance: of at least eight bytes, from secrets and from headers with a
-    /// value of their own, from the user info of the address, from values of its query that are
-    /// credentials by their name, and its path where that is one.
+    /// Collects the credentials of at least eight bytes, which no event contains by chance. They
+    /// come from:
+    /// - secrets, and headers whose value is in the file;
+    /// - the user info of the address;
+    /// - query values whose parameter name marks a credential;
+    /// - the path, if `hidePath` is set.
     #[must_use]
     pub fn certain_credentials(&self, keyring: &Keyring) -> Credentials {
         let mut credentials = self.header_credentials(keyring, None);
@@ -36,10 +41,10 @@ impl Destination {
         credentials.certain()
     }
 
-    /// Collects the credentials of the headers.
+    /// Collects the credentials of headers, templates, tokens and AWS.
     fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
-        // Signing secrets are never sent, so no answer can echo them.
+        // Signing secrets are never sent, so no response can repeat them.
         let Confidential { headers, auth, signing: _, templates } = self.confidential();
         let of_templates = templates.into_iter().filter_map(|name| keyring.get(name));
         of_templates.for_each(|value| credentials.add_header(value.expose()));
@@ -64,14 +69,15 @@ impl Destination {
         for secret in self.unsent_secrets(keyring) {
             credentials.add_header(secret.expose());
         }
-        // A service that refuses a signature repeats what was signed.
+        // An AWS service that refuses a signature repeats the signed text, which contains the
+        // session token.
         if let Some(token) = keyring.aws().and_then(|aws| aws.session_token.as_ref()) {
             credentials.add(token.expose().as_bytes());
         }
         credentials
     }
 
-    /// The secrets that must not be shown, in the answer or in what a template has made.
+    /// Collects the secrets to hide in responses and in rendered templates.
     #[must_use]
     pub fn hidden_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
         let mut hidden = self.unsent_secrets(keyring);
@@ -79,8 +85,9 @@ impl Destination {
         hidden
     }
 
-    /// Returns the secrets that an answer may repeat although its request does not send them: the secret of a client, which is sent to the token server,
-    /// perhaps of the same operator, and tokens that were refused.
+    /// Returns the secrets that a response may repeat although its request does not send them.
+    /// These are tokens that were refused, and the secret of an OAuth client. The client's secret
+    /// goes to the token server, which the destination's operator may also run.
     #[must_use]
     pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
         let mut unsent = keyring.refused().to_vec();

@@ -1,7 +1,8 @@
-//! The address of a destination: a URL, whose path may have expressions.
+//! [`DestinationUrl`]: a URL whose path may have expressions.
 //!
-//! Separate because the address also identifies the destination: its health, its limits and its consent belong to the address
-//! with the expressions as they are written, whatever their values are.
+//! This module is separate because the URL also identifies the destination. Health, limits and
+//! consent belong to the URL with its unrendered expressions, so they are shared by all values of
+//! an expression.
 
 use std::ops::Deref;
 use std::str::FromStr;
@@ -17,16 +18,16 @@ use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::templates::{Problems, Templated};
 use crate::template::{PathTemplate, TemplateError, has_tags};
 
-/// The beginning of an expression in a URL, percent-encoded.
+/// Percent-encoded begin of an expression in a URL.
 const BEGIN: &str = "%7B%7B";
-/// The end of an expression there.
+/// Percent-encoded end of an expression in a URL.
 const END: &str = "%7D%7D";
 
-/// The address of a destination: a URL in which expressions are percent-encoded as they are written.
+/// A URL in which expressions are percent-encoded but not rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DestinationUrl {
     url: Url,
-    /// The template of each request's URL, if the path has expressions.
+    /// Renders the URL of each request; `None` if the path has no expressions.
     pub path: Option<Templated<PathTemplate>>,
 }
 
@@ -58,7 +59,7 @@ impl FromStr for DestinationUrl {
 }
 
 impl DestinationUrl {
-    /// A shown form of the URL with its expressions as they are written.
+    /// Decodes the expressions in a displayed form of this URL.
     pub(super) fn readable(&self, shown: String) -> String {
         if self.path.is_some() { readable(&shown) } else { shown }
     }
@@ -72,7 +73,7 @@ impl Deref for DestinationUrl {
     }
 }
 
-/// The address of a destination.
+/// The kind of the field `url`.
 pub(super) struct EventsUrl;
 
 impl Kind for EventsUrl {
@@ -85,7 +86,7 @@ impl Kind for EventsUrl {
         }
         let templated: DestinationUrl =
             text.parse().map_or_else(|problem: String| at.refuse(problem), Some)?;
-        // The rules of every address apply too.
+        // Applies the rules for addresses without expressions too.
         let url = Endpoint::OF_EVENTS.read_text(templated.as_str(), at)?;
         Some(DestinationUrl { url, ..templated })
     }
@@ -106,7 +107,7 @@ impl Kind for EventsUrl {
     }
 }
 
-/// The URL with each expression percent-encoded.
+/// Percent-encodes each expression of a URL.
 fn encoded(text: &str) -> String {
     let (mut url, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, (expression, after))) =
@@ -120,7 +121,7 @@ fn encoded(text: &str) -> String {
     url + rest
 }
 
-/// Decodes the expressions of a URL for people.
+/// Decodes each expression of a URL for people.
 fn readable(url: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(url.len()), url);
     while let Some((before, (expression, after))) =

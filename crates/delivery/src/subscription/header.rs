@@ -1,8 +1,8 @@
-//! Headers that a subscription adds to its requests: custom delivery properties.
+//! Headers that a subscription adds to its requests (Event Grid: custom delivery properties).
 //!
-//! A header's value is in the file, in the event, or in a store of secrets. Names, and values of files and secrets, are
-//! checked here, and a value of an event is made [`sendable`]: no header can split a request, and no event is refused
-//! for one.
+//! A value comes from the file, the event, a store of secrets or a template. This module checks
+//! names, and values from files and secrets. It makes values from events [`sendable`]. So no header
+//! can split a request, and an invalid value never makes an event undeliverable.
 
 use std::borrow::Cow;
 
@@ -16,33 +16,33 @@ use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::templates::Templated;
 use crate::template::{TextTemplate, Values};
 
-/// Custom delivery properties: at most ten.
+/// Maximum number of headers (Event Grid: custom delivery properties).
 /// <https://learn.microsoft.com/azure/event-grid/delivery-properties>
 pub const HEADERS_MAX: usize = 10;
-/// Custom delivery properties: the longest value.
+/// Maximum length of a value (Event Grid: custom delivery properties).
 pub const HEADER_VALUE_MAX_BYTES: usize = 4_096;
 
 /// A header of every request of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name, in the spelling of the file.
+    /// The name in the spelling of the file.
     pub name: String,
-    /// Where its value is.
+    /// The source of the value.
     pub value: Value,
 }
 
-/// Where a header's value is.
+/// The source of a header's value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
     /// In the file.
     Static(String),
     /// In the file, but never shown or stored anywhere else (Event Grid: `isSecret`).
     Concealed(String),
-    /// In the event; a string, number or boolean, else the header is left out.
+    /// In the event: a string, number or boolean. For any other value the header is omitted.
     Path(Path),
-    /// In a store of secrets, under this name.
+    /// In a store of secrets.
     Secret(SecretName),
-    /// A text whose expressions are rendered for each request.
+    /// A template that is rendered for each request.
     Template(Templated<TextTemplate>),
 }
 
@@ -58,20 +58,20 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// Why a header cannot be sent. No value is quoted: it may be a secret.
+/// The reason why a header cannot be sent. No error quotes the value: it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// Its secret is missing, or has a value that is not allowed in a header.
+    /// The secret is missing, or its value is not allowed in a header.
     #[error("{0}")]
     Secret(String),
-    /// Its value is not allowed in a header.
+    /// The value is not allowed in a header.
     #[error("{0}")]
     Value(String),
 }
 
 impl Header {
-    /// The name and value that a dead letter may show; `None` for secrets and templates, for headers that hold
-    /// credentials by their name, and where the event has no value.
+    /// Returns the name and value that a dead letter may show. Returns `None` for secrets,
+    /// templates and names that mark a credential, and if the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
         if is_credential(&self.name) {
@@ -85,10 +85,11 @@ impl Header {
         value.map(|value| (self.name.clone(), value))
     }
 
-    /// The value for a request with this event; `None` where the event has none. Templates are rendered with these values,
-    /// and are left out of requests that have no event.
+    /// Returns the value for a request with this event; `None` if the event has none. `values`
+    /// render templates. A request without an event has no `values`, and its templates are omitted.
     ///
     /// # Errors
+    /// The header cannot be sent. The error does not quote the value: it may be a secret.
     /// Why the header cannot be sent. No value is quoted: it may be a secret.
     pub fn value<'a>(
         &'a self,
@@ -119,27 +120,27 @@ impl Header {
     }
 }
 
-/// The value that a path leads to, as it is sent.
+/// Returns the value at a path of the event, in the form in which it is sent.
 #[must_use]
 pub fn of_event(path: &Path, event: &Event) -> Option<Sendable> {
     path.scalar(&event.members()).map(|value| sendable(&value))
 }
 
-/// A change of a value of an event, so that it can be a header.
+/// A change to a value of an event that makes it valid in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// White space around it is removed.
+    /// White space at both ends is removed.
     Trimmed,
-    /// Control characters in it become spaces.
+    /// Control characters become spaces.
     Spaced,
-    /// Characters other than ASCII are percent-encoded.
+    /// Non-ASCII characters are percent-encoded.
     Encoded,
-    /// It is cut after [`HEADER_VALUE_MAX_BYTES`].
+    /// The value is cut after [`HEADER_VALUE_MAX_BYTES`].
     Cut,
 }
 
 impl Change {
-    /// As it is shown.
+    /// Describes the change for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -151,16 +152,16 @@ impl Change {
     }
 }
 
-/// A value that can be sent, and what was changed for it.
+/// A valid value, and the changes that made it valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sendable {
-    /// The value in the request.
+    /// The value to send.
     pub value: String,
-    /// Each kind of change once.
+    /// Each kind of change at most once.
     pub changes: Vec<Change>,
 }
 
-/// Makes a text of an event the value of a header.
+/// Converts a text of an event to a valid value.
 #[must_use]
 pub fn sendable(text: &str) -> Sendable {
     let spaced: String = text
@@ -191,18 +192,19 @@ pub fn sendable(text: &str) -> Sendable {
     Sendable { value, changes: changes.into_iter().filter(|(is, _)| *is).map(|of| of.1).collect() }
 }
 
-/// Characters that are removed around a value: a control character there would become a space.
+/// Returns true for characters that are trimmed. A control character would become a space, so it is
+/// trimmed too.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character.is_control()
 }
 
-/// The sentence about a header whose value is not allowed.
+/// Returns the error message for a value that is not allowed.
 pub(crate) fn cannot_be_sent(header: &str, problem: &str) -> String {
     format!("the header {header} cannot be sent: {problem}")
 }
 
-/// The value of a secret that is sent in a header: without what is blank around it, since a secret that was
-/// stored from a file often ends with a line feed.
+/// Returns the value of a secret for a header. It is trimmed, because a secret that was stored from
+/// a file often ends with a line feed.
 pub(super) fn secret_value<'a>(
     header: &str,
     secret: &SecretName,
@@ -216,7 +218,7 @@ pub(super) fn secret_value<'a>(
     Ok(value)
 }
 
-/// Whether a text is the name of a header: a token of RFC 9110, 5.6.2.
+/// Returns true if a text is a valid header name: a token of RFC 9110, 5.6.2.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     !text.is_empty()
@@ -225,11 +227,11 @@ pub fn is_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Whether a text can be a header's value: at most 4,096 bytes of visible characters and inner
-/// spaces.
+/// Checks that a text can be a header value: at most 4,096 bytes, no control characters, and no
+/// spaces at either end.
 ///
 /// # Errors
-/// What is wrong, without the value itself.
+/// Describes the problem without the value.
 pub fn check_value(value: &str) -> Result<(), String> {
     if value.len() > HEADER_VALUE_MAX_BYTES {
         return Err(format!(

@@ -1,27 +1,27 @@
-//! The method of a request.
+//! HTTP methods of requests.
 
-/// The method of a request.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Delivers events, unless the destination names another method.
+    /// Delivers events, unless the destination states another method.
     Post,
-    /// Replaces what is at the address.
+    /// Replaces the resource at the address.
     Put,
-    /// Changes what is at the address.
+    /// Changes the resource at the address.
     Patch,
-    /// Removes what is at the address.
+    /// Removes the resource at the address.
     Delete,
     /// Reads; the request has no body.
     Get,
-    /// Asks for consent (CloudEvents handshake).
+    /// Asks for consent (CloudEvents handshake). No destination may state it.
     Options,
 }
 
 impl Method {
-    /// The methods that a destination may name.
+    /// The methods that a destination may state.
     pub const OF_EVENTS: [Self; 5] = [Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Get];
 
-    /// As it is sent.
+    /// Returns the method in upper case, as HTTP requires.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
-//! Subscriptions: which events go where, how delivery is retried, and what happens to events that
-//! cannot be delivered.
+//! Subscriptions: which events go where, how delivery is retried, and what happens to undeliverable
+//! events.
 //!
-//! [`Subscription`] is what every dialect is read into, [`catalogue`] holds all of them.
-//! [`profile`] has the defaults of each dialect, [`filter`] decides which events
-//! match; the schedule of its retries is one of [`crate::waits`]. Imports events, not deliveries.
+//! Documents of every dialect become a [`Subscription`], and the [`catalogue`] holds all of them.
+//! [`profile`] has the defaults of each dialect. [`filter`] decides which events match. Retry
+//! schedules are in [`crate::waits`]. This module imports events, but not deliveries.
 
 pub mod auth;
 pub mod aws;

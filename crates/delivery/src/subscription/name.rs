@@ -1,4 +1,4 @@
-//! The names of topics and subscriptions, and how they are written into keys.
+//! The names of topics and subscriptions, and their encoding in keys of dead letters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,54 +7,54 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-/// Where events are published: `namespace/topic`, and so it is written.
+/// The name of a topic, written `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TopicName {
-    /// The namespace.
+    /// The first part of the name.
     pub namespace: String,
-    /// The topic within it.
+    /// The second part, unique within the namespace.
     pub topic: String,
 }
 
-/// A subscription's full name: `namespace/topic/name`.
+/// The full name of a subscription, written `namespace/topic/name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionName {
     /// The topic it subscribes to.
     pub topic: TopicName,
-    /// Its name within the topic.
+    /// The third part, unique within the topic.
     pub name: String,
 }
 
-/// Some of the subscriptions of a topic: the names in byte order from one on, up to another. By default
-/// all. Its fields are those of version 1 of the wire format.
+/// A range of subscription names of one topic, in byte order. The default contains all names. The
+/// field names are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NameRange {
-    /// The first name; no name is empty, so an empty text is before all.
+    /// The first name. An empty text comes before every name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
-    /// The first name that no longer belongs to it.
+    /// The first name after the range; `None` for an open end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
-/// All names.
+/// The range of all names.
 pub static ALL_NAMES: NameRange = NameRange { from: String::new(), before: None };
 
 impl NameRange {
-    /// Whether this name is in it.
+    /// Returns true if the range contains this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         *self.from <= *name && !self.ends_before(name)
     }
 
-    /// Whether this name is after the last one.
+    /// Returns true if this name comes after the range.
     #[must_use]
     pub fn ends_before(&self, name: &str) -> bool {
         self.before.as_deref().is_some_and(|before| before <= name)
     }
 
-    /// The ranges from each of these names to the next, in byte order: together all of this one.
+    /// Splits this range at each of these names, which are in byte order.
     #[must_use]
     pub fn cut_at(&self, names: &[&str]) -> Vec<Self> {
         let ends = names.iter().map(|name| Some((*name).to_owned())).chain([self.before.clone()]);
@@ -67,8 +67,8 @@ impl NameRange {
     }
 }
 
-/// The longest name, percent-encoded as in the keys of dead letters: three of them, an hour and a
-/// GUID stay below S3's 1,024 bytes for a key, and each is a file name.
+/// Maximum length of a percent-encoded name. Three names, an hour and a GUID stay below the 1,024
+/// bytes of an S3 key, and each name is a valid file name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 pub const NAME_MAX_BYTES: usize = 255;
 
@@ -76,32 +76,33 @@ pub const NAME_MAX_BYTES: usize = 255;
 pub const NAME_RULE: &str =
     "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
 
-/// The first text after a name: no name has a control character.
+/// Returns the first text after a name in byte order. It is no name itself, because names have no
+/// control characters.
 #[must_use]
 pub fn after(name: &str) -> String {
     format!("{name}\0")
 }
 
-/// Whether a text can be one part of a topic's or subscription's name.
+/// Returns true if a text is valid as one part of a name.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let fits = !text.is_empty() && segment(text).len() <= NAME_MAX_BYTES;
     fits && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
-/// Names that begin with it are not those of documents or publishers: `_unknown` and the like take the
-/// place of subscriptions in keys of dead letters, and `_replays` and others are folders beside them.
+/// First character of reserved names. Keys of dead letters have `_unknown` and others in place of a
+/// subscription, and folders such as `_replays` beside them.
 pub const RESERVED: char = '_';
 
 impl TopicName {
-    /// The topic of records that name none.
+    /// Returns the topic of records that name none.
     #[must_use]
     pub fn nameless() -> Self {
         Self { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
     }
 
-    /// The topic that a publisher names. Of what is not the name of a topic, as much is kept as can be;
-    /// nothing of a name that is reserved.
+    /// Returns the topic that a publisher names. It replaces an invalid or reserved name, and keeps
+    /// a valid topic without a namespace.
     #[must_use]
     pub fn published(named: &str) -> Self {
         let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
@@ -109,7 +110,7 @@ impl TopicName {
             Some((namespace, topic)) if may_be(namespace) && may_be(topic) => {
                 Self { namespace: namespace.to_owned(), topic: topic.to_owned() }
             }
-            // Most likely a topic whose namespace was forgotten.
+            // Probably a topic whose namespace was forgotten.
             None if may_be(named) => Self { topic: named.to_owned(), ..Self::nameless() },
             _ => Self::nameless(),
         }
@@ -174,13 +175,13 @@ impl FromStr for SubscriptionName {
     }
 }
 
-/// The segment for an unknown name.
+/// The segment for an empty or unknown name.
 pub const NAMELESS: &str = "_";
 
-/// Not encoded in a segment: `[A-Za-z0-9._-]`.
+/// The characters `[A-Za-z0-9._-]` are not encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
-/// One segment of a key: percent-encoded outside `[A-Za-z0-9._-]`; `.` and `..` are encoded, since
+/// Percent-encodes a name as one segment of a key. `.` and `..` are encoded too: as path segments
 /// they would change the path.
 #[must_use]
 pub fn segment(text: &str) -> Cow<'_, str> {
@@ -192,7 +193,7 @@ pub fn segment(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name that a segment of a key stands for: the reverse of [`segment`].
+/// Decodes a segment of a key: the reverse of [`segment`].
 #[must_use]
 pub fn name_of_segment(segment: &str) -> String {
     percent_decode_str(segment).decode_utf8_lossy().into_owned()

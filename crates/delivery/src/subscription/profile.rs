@@ -1,7 +1,7 @@
-//! Profiles: the defaults of each dialect.
+//! [`Profile`]: the defaults of each dialect.
 //!
-//! One engine serves every dialect; all differences are values in this file, so no code branches on
-//! a dialect. Subscription files start from a profile and override it field by field.
+//! One engine serves every dialect. All differences are values in this file, so no code branches on
+//! a dialect. Subscriptions override a profile field by field.
 
 use crate::document::kind::{Duration, Flag, Integer};
 use crate::document::record::{Optional, Required};
@@ -14,8 +14,8 @@ use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::waits::{Kind, Schedule};
 
 words! {
-    /// Whose rules a subscription follows. Two are called `eventgrid`, because its two classes of
-    /// endpoints have different rules.
+    /// The rules that a subscription follows. Two variants share the word `eventgrid`, because
+    /// Event Grid has different rules for webhooks and for Azure resources.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Dialect {
         /// Knative Eventing manifests.
@@ -28,13 +28,13 @@ words! {
         EventGridNamespace = "eventgrid-namespace",
         /// Event Grid on Kubernetes.
         EventGridKubernetes = "eventgrid-kubernetes",
-        /// Our own format.
+        /// The native format of this project.
         Native = "native",
     }
 }
 
 impl Dialect {
-    /// Its profiles by their words, of which no two are the same.
+    /// The unique words for profiles.
     pub const PROFILES: [(&'static str, Self); 6] = [
         ("knative", Self::Knative),
         ("eventgrid", Self::EventGrid),
@@ -44,7 +44,7 @@ impl Dialect {
         ("native", Self::Native),
     ];
 
-    /// The word for its profile.
+    /// Returns the unique word for the profile.
     #[must_use]
     pub fn profile(self) -> &'static str {
         let found = Self::PROFILES.iter().find(|(_, of)| *of == self);
@@ -82,7 +82,7 @@ record! {
 }
 
 impl RetryPolicy {
-    /// The least wait after this status.
+    /// Returns the minimum wait after this status.
     #[must_use]
     pub fn least_wait_ms(&self, status: u16) -> u64 {
         let stated = self.least_waits.iter().find(|(of, _)| *of == status);
@@ -90,36 +90,36 @@ impl RetryPolicy {
     }
 }
 
-/// The text of a missing time to live.
+/// The text for a missing time to live.
 const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
 
-/// The defaults of a dialect.
+/// The defaults for the settings of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Whose rules these are.
+    /// The dialect with these defaults.
     pub dialect: Dialect,
-    /// How long to wait for an answer.
+    /// Time limit for a response.
     pub response_timeout_ms: u64,
-    /// How long after that an answer still counts; 0 means not at all.
+    /// Time after the response timeout in which a response still counts; 0 disables late responses.
     pub late_window_ms: u64,
-    /// Whether deliveries to a failing destination are deferred.
+    /// True if deliveries to a failing destination are deferred.
     pub probation: bool,
-    /// Whether JSON that is no event is sent as it was published.
+    /// True if JSON that is no event is sent as it was published.
     pub plain_json: bool,
-    /// Whether requests carry Event Grid's own headers.
+    /// True if requests carry Event Grid's headers (`aeg-…`).
     pub notification_headers: bool,
-    /// How deliveries are retried.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// The format of dead letters.
+    /// The format of dead letters, or the rule that selects it.
     pub dead_letter_format: DeadLetterFormat,
-    /// A dead letter is not written before this long after the last attempt.
+    /// Minimum time between the last attempt and writing the dead letter.
     pub dead_letter_delay_ms: u64,
-    /// How long to keep trying when storage refuses a dead letter.
+    /// Time in which storing a dead letter is retried if storage refuses.
     pub keep_trying_for_ms: u64,
 }
 
 impl Profile {
-    /// The defaults of this dialect.
+    /// Returns the defaults of a dialect.
     #[must_use]
     pub fn of(dialect: Dialect) -> Self {
         match dialect {
@@ -133,7 +133,7 @@ impl Profile {
     }
 }
 
-/// Knative, "Handling Delivery Failure": one attempt unless `retry` says more.
+/// Knative, "Handling Delivery Failure": one attempt, unless `retry` states more.
 fn knative() -> Profile {
     Profile {
         dialect: Dialect::Knative,
@@ -161,8 +161,8 @@ fn knative() -> Profile {
     }
 }
 
-/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each;
-/// five minutes between the last attempt and the dead letter.
+/// Event Grid, "message delivery and retry". The waits are 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
+/// each. A dead letter is written five minutes after the last attempt.
 fn event_grid() -> Profile {
     let waits_ms = [
         10 * SECOND_MS,
@@ -202,8 +202,8 @@ fn event_grid() -> Profile {
     }
 }
 
-/// Event Grid, endpoints that are Azure resources: 401 and 404 are retried after five minutes or
-/// more.
+/// Event Grid, endpoints that are Azure resources. 401 and 404 are retried after at least five
+/// minutes.
 fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
@@ -213,7 +213,7 @@ fn event_grid_resource() -> Profile {
     profile
 }
 
-/// Event Grid namespaces, push delivery: times since the first attempt 10s 30s 1m 5m 10m, then
+/// Event Grid namespaces, push delivery. The attempts come 10s 30s 1m 5m 10m after the first, then
 /// every 5m.
 fn event_grid_namespace() -> Profile {
     let moments_ms = [10 * SECOND_MS, 30 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS];
@@ -231,7 +231,8 @@ fn event_grid_namespace() -> Profile {
     profile
 }
 
-/// Event Grid on Kubernetes: one minute, then ten minutes each; every failure is retried.
+/// Event Grid on Kubernetes. The waits are one minute, then ten minutes each; every failure is
+/// retried.
 fn event_grid_kubernetes() -> Profile {
     Profile {
         dialect: Dialect::EventGridKubernetes,
@@ -259,7 +260,7 @@ fn event_grid_kubernetes() -> Profile {
     }
 }
 
-/// Native: 20 attempts in about 19 hours, exponential from five seconds up to two hours.
+/// Native: 20 attempts in about 19 hours, with exponential waits from five seconds to two hours.
 fn native() -> Profile {
     Profile {
         dialect: Dialect::Native,

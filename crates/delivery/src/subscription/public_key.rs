@@ -1,7 +1,9 @@
-//! Public keys of asymmetric signatures (Standard Webhooks, `v1a`), and how receivers find them.
+//! Public keys of asymmetric signatures (Standard Webhooks, `v1a`), and the key sets in which
+//! receivers find them.
 //!
-//! Separate from secrets: a public key is stated in the file of its subscription, so that publishing it needs no
-//! access to a secret. Whether it belongs to one of the signing secrets is not known here; a receiver notices.
+//! This module is separate from secrets because the file of a subscription states its public keys.
+//! So publishing them needs no access to a secret. No code here checks that a public key matches a
+//! signing secret; a mismatch shows when a receiver verifies a signature.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -15,11 +17,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::subscription::name::{SubscriptionName, segment};
 
-/// What a public key begins with.
+/// Prefix of a public key.
 pub const PUBLIC_PREFIX: &str = "whpk_";
-/// What a private key begins with.
+/// Prefix of a private key.
 pub const PRIVATE_PREFIX: &str = "whsk_";
-/// The rule for public keys, for error messages. No message quotes a key: it may be the private one by mistake.
+/// The rule for public keys, for error messages. No message quotes a key: it may be a private key
+/// by mistake.
 pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ and the 32 bytes of an Ed25519 key in base64; a private key \
                                    (whsk_) stays in a store of secrets";
 
@@ -28,19 +31,19 @@ pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ and the 32 bytes of an 
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Whether this is the signature of a text by its private key.
+    /// Verifies a signature that was made with the matching private key.
     #[must_use]
     pub fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
         let signature = Signature::from_slice(signature);
         signature.is_ok_and(|signature| self.0.verify_strict(text, &signature).is_ok())
     }
 
-    /// Its coordinate as in a JSON Web Key (RFC 8037, 2).
+    /// Returns the member `x` of the JSON Web Key (RFC 8037, 2).
     fn coordinate(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0.as_bytes())
     }
 
-    /// Its id: the thumbprint of the key (RFC 7638, 3; RFC 8037, appendix A.3).
+    /// Returns the member `kid`: the thumbprint of the key (RFC 7638, 3; RFC 8037, appendix A.3).
     fn id(&self) -> String {
         let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, self.coordinate());
         URL_SAFE_NO_PAD.encode(Sha256::digest(members))
@@ -60,7 +63,7 @@ impl FromStr for PublicKey {
         let bytes = text.strip_prefix(PUBLIC_PREFIX).and_then(|text| STANDARD.decode(text).ok());
         let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
         let key = bytes.and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
-        // With a weak key one signature fits many texts.
+        // Refuses weak keys: with such a key, one signature is valid for many texts.
         key.filter(|key| !key.is_weak()).map(Self).ok_or(PUBLIC_KEY_RULE)
     }
 }
@@ -71,8 +74,9 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// The key of the object with the public keys of a subscription, in the bucket of public keys. Each subscription has an
-/// object of its own, because a request that was signed for one receiver must not be valid for another.
+/// Returns the object key of a subscription's key set in the bucket of public keys. Each
+/// subscription has a key set of its own. Otherwise a request that was signed for one receiver
+/// would be valid for another.
 #[must_use]
 pub fn key_set_path(name: &SubscriptionName) -> String {
     let SubscriptionName { topic, name } = name;
@@ -80,7 +84,7 @@ pub fn key_set_path(name: &SubscriptionName) -> String {
     format!("{namespace}/{topic}/{name}.json")
 }
 
-/// These keys as a JSON Web Key Set (RFC 7517, 5; RFC 8037).
+/// Returns a JSON Web Key Set (RFC 7517, 5; RFC 8037).
 #[must_use]
 pub fn key_set(keys: &[PublicKey]) -> String {
     let keys = keys.iter().map(|key| {

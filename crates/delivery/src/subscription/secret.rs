@@ -1,26 +1,25 @@
-//! Secrets: their names in subscriptions, and their values once they are looked up.
+//! Secrets: their names in subscriptions, and their values after they are looked up.
 //!
-//! Separate because a secret's value must never reach a log, a message or a dead letter. A file
-//! holds only [`SecretName`]s; the values arrive in a [`Keyring`] just before a request is made and
-//! are dropped with it. Neither a [`Secret`] nor a [`Keyring`] shows a value when it is printed.
-//!
-//! Does not look anything up: that is the port `ports::Secrets`.
+//! This module is separate because a secret's value must never reach a log, a message or a dead
+//! letter. A file has only [`SecretName`]s. The values are put in a [`Keyring`] just before a
+//! request is made, and are dropped with it. Printing a [`Secret`] or a [`Keyring`] shows no value.
+//! The port `ports::Secrets` looks values up.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The store and the name of a secret.
+/// The name of a secret, with its store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretName {
     /// `env:NAME`: an environment variable of the dispatch function.
     Environment(String),
-    /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: AWS Secrets Manager, the whole text or a
-    /// member of its JSON.
+    /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: the whole text of a secret in AWS Secrets
+    /// Manager, or one member of its JSON.
     SecretsManager {
-        /// The secret's name or ARN.
+        /// The name or ARN of the secret.
         id: String,
-        /// The member of the JSON object that it holds.
+        /// The member of its JSON object; `None` for the whole text.
         member: Option<String>,
     },
     /// `ssm:NAME`: a parameter of AWS Systems Manager Parameter Store, decrypted.
@@ -31,17 +30,19 @@ pub enum SecretName {
 pub const SECRET_NAME_RULE: &str =
     "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
-/// Prefixes of variables that Lambda, the AWS SDK or the loader of programs set or read. Some hold the function's credentials.
+/// Prefixes of variables that Lambda, the AWS SDK or the dynamic loader set or read. Some contain
+/// the function's credentials.
 const RESERVED_PREFIXES: [&str; 5] = ["AWS_", "LAMBDA_", "LD_", "LC_", "_X_AMZN_"];
-/// Such variables without a common prefix.
+/// Names of such variables without a common prefix.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 const RESERVED_NAMES: [&str; 7] = ["_HANDLER", "LANG", "LANGUAGE", "PATH", "PWD", "TZ", "_"];
 
-/// The rule for names of variables, for error messages.
+/// The rule for names of environment variables, for error messages.
 pub const VARIABLE_RULE: &str = "choose a variable that Lambda and the AWS SDK do not use: not AWS_…, LAMBDA_…, LD_…, LC_…, _X_AMZN_…, \
      _HANDLER, LANG, LANGUAGE, PATH, PWD, TZ or _";
 
-/// Whether a variable of the environment is never sent as a secret, in letters of either case.
+/// Returns true if an environment variable must never be sent as a secret. The case of letters is
+/// ignored.
 #[must_use]
 pub fn is_reserved_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -88,18 +89,18 @@ impl FromStr for SecretName {
     }
 }
 
-/// A secret's value; printing it shows only that there is one.
+/// The value of a secret. Its `Debug` form hides the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value.
+    /// Wraps a value so that it is not printed.
     #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
     }
 
-    /// The value, for the request that needs it.
+    /// Returns the value, for the request that needs it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -112,14 +113,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Credentials of AWS; printing them shows no secret.
+/// AWS credentials. Their `Debug` form shows nothing of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsCredentials {
-    /// Names them; no secret.
+    /// Identifies the credentials; not secret.
     pub access_key_id: String,
-    /// Signs.
+    /// The key that signs requests.
     pub secret_access_key: Secret,
-    /// Sent with each request, where they are temporary.
+    /// Sent with each request; present for temporary credentials.
     pub session_token: Option<Secret>,
 }
 
@@ -129,49 +130,50 @@ impl fmt::Debug for AwsCredentials {
     }
 }
 
-/// The secrets of one request, by name, the token that was fetched for it, and the credentials it is signed with.
+/// The secrets of one request, the token that was fetched for it, and the AWS credentials that sign
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keyring {
     secrets: BTreeMap<SecretName, Secret>,
     token: Option<Secret>,
-    /// Tokens that the destination refused.
+    /// Tokens that the destination refused; a response may repeat them.
     refused: Vec<Secret>,
     aws: Option<AwsCredentials>,
 }
 
 impl Keyring {
-    /// The value of this name.
+    /// Returns the value of a secret.
     #[must_use]
     pub fn get(&self, name: &SecretName) -> Option<&Secret> {
         self.secrets.get(name)
     }
 
-    /// The token.
+    /// Returns the current token.
     #[must_use]
     pub fn token(&self) -> Option<&Secret> {
         self.token.as_ref()
     }
 
-    /// The same with this token; one that was there has been refused.
+    /// Replaces the token. The previous token counts as refused.
     #[must_use]
     pub fn with_token(self, token: Secret) -> Self {
         let refused = self.refused.into_iter().chain(self.token).collect();
         Self { token: Some(token), refused, ..self }
     }
 
-    /// The tokens that were refused.
+    /// Returns the tokens that the destination refused.
     #[must_use]
     pub fn refused(&self) -> &[Secret] {
         &self.refused
     }
 
-    /// The credentials of AWS.
+    /// Returns the AWS credentials.
     #[must_use]
     pub fn aws(&self) -> Option<&AwsCredentials> {
         self.aws.as_ref()
     }
 
-    /// The same with these credentials of AWS.
+    /// Adds AWS credentials.
     #[must_use]
     pub fn with_aws(self, aws: AwsCredentials) -> Self {
         Self { aws: Some(aws), ..self }

@@ -1,12 +1,13 @@
-//! The policy of secrets: the hosts to which each of them may be sent.
+//! [`SecretPolicy`]: the hosts to which each secret may be sent.
 //!
-//! Separate from the subscriptions, because it belongs to the deployment and binds all of them. Without
-//! one, whoever may write subscriptions can send every secret that dispatch may read to any host.
+//! This module is separate because the policy belongs to the deployment and applies to all
+//! subscriptions. Without a policy, the author of a subscription can send every secret that
+//! dispatch can read to any host.
 //!
-//! Promises: once there is a policy, a secret that it does not list is sent nowhere, and one that it lists
-//! only to the hosts that are listed for it. Another spelling of a secret, its ARN for its name, is another
-//! name. Does not look at ports, nor at values that stand in files. Redirects are not followed, so the host
-//! is that of the address.
+//! If a policy exists, each secret is sent only to the hosts that the policy lists for it. A secret
+//! that is not listed is sent nowhere. Names are compared as text: an ARN does not match the name
+//! of the same secret. The policy ignores ports, and values that are in files. Redirects are not
+//! followed, so the host of the address is the host that receives the secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,16 +22,16 @@ use crate::document::kind::{Each, Kind, Parsed};
 use crate::document::reader::Cursor;
 use crate::document::record::Required;
 
-/// What names of secrets in policies may be, for error messages.
+/// The valid names in policies, for error messages.
 pub const NAME_PATTERN_RULE: &str =
     "env:NAME, secretsmanager:ID or ssm:NAME, or the beginning of names and a *";
-/// What hosts in policies may be, for error messages.
+/// The valid hosts in policies, for error messages.
 pub const HOST_PATTERN_RULE: &str = "api.example.com, or *.example.com for all below it";
 
-/// Where each secret may be sent.
+/// The hosts to which each secret may be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretPolicy {
-    /// `None`: there is no policy, and every secret may be sent anywhere.
+    /// `None` if no policy exists; then every secret may be sent anywhere.
     rules: Option<Vec<SecretRule>>,
 }
 
@@ -45,11 +46,11 @@ record! {
     }
 }
 
-/// The kind of `name`.
+/// The kind of the field `name`.
 const NAME: Parsed<NamePattern> =
     Parsed::new("the name of a secret", NAME_PATTERN_RULE, "secretPattern");
 
-/// The kind of one of `hosts`.
+/// The kind of one item of the field `hosts`.
 struct Hosts;
 
 impl Kind for Hosts {
@@ -70,40 +71,40 @@ impl Kind for Hosts {
     }
 }
 
-/// Which secrets are meant.
+/// The secrets of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NamePattern {
-    /// One, with every member of its JSON if no member is named.
+    /// One secret. If the name has no member, every member of its JSON is included.
     Name(String),
-    /// Those that begin so.
+    /// All secrets with this prefix.
     Beginning(String),
 }
 
-/// Which hosts are meant, as URLs write them.
+/// The hosts of a rule, in the spelling of URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
-    /// One.
+    /// Exactly this host.
     Host(String),
-    /// All that end so, with a point before it.
+    /// All subdomains of this domain, but not the domain itself.
     Below(String),
 }
 
-/// A secret that may not be sent to a host.
+/// The refusal to send a secret to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRefusal {
     secret: String,
     host: String,
-    /// The hosts that are listed for it.
+    /// The hosts that the policy lists for this secret.
     listed: Vec<String>,
 }
 
 impl SecretPolicy {
-    /// From now on there is a policy, even if it lists nothing.
+    /// Starts a policy. Without rules it forbids every secret.
     pub fn begin(&mut self) {
         self.rules.get_or_insert_default();
     }
 
-    /// Adds a rule; what several say of one name adds up.
+    /// Adds a rule. The hosts of rules with the same name are combined.
     pub fn add(&mut self, rule: SecretRule) {
         let rules = self.rules.get_or_insert_default();
         match rules.iter_mut().find(|known| known.name == rule.name) {
@@ -116,7 +117,7 @@ impl SecretPolicy {
         }
     }
 
-    /// Both together: what one of them allows is allowed.
+    /// Combines two policies. The result allows each secret that one of them allows.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         if let Some(rules) = &other.rules {
@@ -126,19 +127,19 @@ impl SecretPolicy {
         self
     }
 
-    /// Its rules; `None` if there is no policy.
+    /// Returns the rules; `None` if no policy exists.
     #[must_use]
     pub fn rules(&self) -> Option<&[SecretRule]> {
         self.rules.as_deref()
     }
 
-    /// Why requests to this destination may not be made, if one of their secrets may not be sent.
+    /// Returns the refusal if the policy forbids one of the secrets of this destination.
     #[must_use]
     pub fn refusal_for(&self, destination: &Destination) -> Option<SecretRefusal> {
         destination.secrets_with_addresses().find_map(|(name, to)| self.refusal(name, to))
     }
 
-    /// Why this secret may not be sent to this address, if it may not.
+    /// Returns the refusal if this secret may not be sent to this address.
     #[must_use]
     pub fn refusal(&self, secret: &SecretName, to: &Url) -> Option<SecretRefusal> {
         let (secret, host) = (secret.to_string(), to.host_str().unwrap_or_default());
@@ -153,13 +154,13 @@ impl SecretPolicy {
 }
 
 impl SecretRefusal {
-    /// What may not be.
+    /// Names the secret and the forbidden host.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("the secret \"{}\" may not be sent to \"{}\"", self.secret, self.host)
     }
 
-    /// What may be.
+    /// Lists the hosts that are allowed for the secret.
     #[must_use]
     pub fn help(&self) -> String {
         if self.listed.is_empty() {
@@ -199,11 +200,11 @@ impl fmt::Display for NamePattern {
 impl FromStr for NamePattern {
     type Err = String;
 
-    /// The error does not quote the text: it may be a secret by mistake.
+    /// The error does not quote the text: it may be a secret value by mistake.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_name = |text: &str| text.parse::<SecretName>().is_ok() && !text.contains('*');
         match text.strip_suffix('*') {
-            // `ssm:` alone is no name, and `ssm:*` all of them.
+            // `ssm:` alone is not a name, but `ssm:*` means all parameters.
             Some(beginning) if is_name(&format!("{beginning}x")) => {
                 Ok(Self::Beginning(beginning.to_owned()))
             }

@@ -1,20 +1,20 @@
-//! How the address of a destination is shown: without what may be a credential.
+//! Addresses of destinations for display, without possible credentials.
 //!
-//! Separate because whoever names an address in a log, a message or a blob has to write it in the same way.
+//! This module is separate so that logs, messages and blobs write an address in the same form.
 
 use url::Url;
 
 use crate::subscription::credentials::HIDDEN;
 
-/// Host and port of an address; without the port where it is that of the scheme.
+/// Returns the host of an address, with the port unless it is the scheme's default.
 #[must_use]
 pub fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// An address without credentials and without the query, which may hold secrets: for logs, blobs
-/// and messages.
+/// Returns an address without credentials and query, which may contain secrets. Logs, blobs and
+/// messages use this form.
 #[must_use]
 pub fn display(url: &Url) -> String {
     let mut url = url.clone();
@@ -23,7 +23,7 @@ pub fn display(url: &Url) -> String {
     without_credentials(&url)
 }
 
-/// An address without credentials and query, and without its path where that is one.
+/// Returns an address without credentials and query. `hide_path` hides the path too.
 #[must_use]
 pub fn shown(url: &Url, hide_path: bool) -> String {
     if !hide_path {
@@ -34,13 +34,13 @@ pub fn shown(url: &Url, hide_path: bool) -> String {
     display(&url)
 }
 
-/// An address without credentials; without path and query where the path is one.
+/// Returns an address without credentials. `hide_path` hides path and query too.
 #[must_use]
 pub fn addressed(url: &Url, hide_path: bool) -> String {
     if hide_path { shown(url, true) } else { without_credentials(url) }
 }
 
-/// An address without credentials: no user info, and of the query the names only.
+/// Removes the user info and the query values; the names of query parameters stay.
 fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
     // Neither call can fail: a destination is http or https and has a host.
@@ -53,7 +53,8 @@ fn without_credentials(url: &Url) -> String {
     url.into()
 }
 
-/// A parameter of a query; a name without a value may be one.
+/// Hides the value of a query parameter. A parameter without a value is hidden as a whole: it may
+/// be a credential.
 fn without_value(part: &str) -> String {
     match part.split_once('=') {
         Some((name, value)) if !value.is_empty() => format!("{name}={HIDDEN}"),

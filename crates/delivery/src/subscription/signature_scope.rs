@@ -1,16 +1,17 @@
-//! [`SignatureScope`]: the service and the region that a signature of AWS is for.
+//! [`SignatureScope`]: the service and region of an AWS signature.
 //!
-//! Separate because two parts of a destination state it: `auth.sigv4` in its fields, and an AWS target by its ARN.
+//! This module is separate because two parts of a destination state the scope: `auth.sigv4` in its
+//! fields, an AWS target in its ARN.
 
 use super::auth::sigv4::SigningScope;
 use super::aws::AwsTarget;
 
-/// The service and the region that a signature is for.
+/// The service and region for which an AWS signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureScope {
-    /// The service, as signatures name it.
+    /// The name of the service in signatures.
     pub service: &'static str,
-    /// The region of the service.
+    /// The region in which the service is called.
     pub region: String,
     /// True if the signature covers the body.
     pub signs_body: bool,

@@ -1,7 +1,7 @@
-//! Where dead letters of a subscription go.
+//! [`Sink`]: the place for a subscription's dead letters.
 //!
-//! Separate because three families of documents name sinks. How a dead letter is sent to an address
-//! or a topic is decided in `machine::follow_up`.
+//! This module is separate because three families of documents name sinks. `machine::follow_up`
+//! decides how a dead letter is sent to an address or a topic.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,29 +10,29 @@ use url::Url;
 
 use crate::subscription::name::{RESERVED, TopicName};
 
-/// Where dead letters of a subscription go.
+/// The place for a subscription's dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sink {
     /// The container of the deployment.
     DefaultContainer,
-    /// A container of the subscription's own.
+    /// Another container, for this subscription.
     Container(Container),
     /// An SQS queue outside the deployment.
     Queue(SinkQueue),
-    /// An HTTP endpoint, by a further delivery.
+    /// An HTTP endpoint; the dead letter is a further delivery.
     Address(Url),
-    /// The subscriptions of a topic.
+    /// A topic; its subscriptions receive the dead letter.
     Topic(TopicName),
-    /// None: dropped and counted, with a warning.
+    /// No place: dead letters are dropped and counted, and `check` warns about it.
     None,
 }
 
-/// Where dead letters are stored: a bucket and a prefix within it.
+/// A bucket for dead letters, with a prefix within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// The bucket.
+    /// The name of the bucket.
     pub bucket: String,
-    /// The prefix of every key, without slashes at its ends; may be empty.
+    /// The prefix of every key, without slashes at its ends; empty for none.
     pub prefix: String,
 }
 
@@ -58,11 +58,11 @@ impl FromStr for Container {
     }
 }
 
-/// Refuses a prefix in which dead letters would be beside or within folders of ours, such as `_replays`: the roles of the
-/// functions deny them, and objects there expire by other rules.
+/// Refuses a prefix with a reserved folder such as `_replays`. The functions' IAM roles deny access
+/// to reserved folders, and other lifecycle rules expire objects there.
 ///
 /// # Errors
-/// The folder, and which are allowed.
+/// Names the folder and the rule.
 pub fn check_prefix(prefix: &str) -> Result<(), String> {
     match prefix.split('/').find(|folder| folder.starts_with(RESERVED)) {
         Some(folder) => Err(format!(
@@ -72,7 +72,7 @@ pub fn check_prefix(prefix: &str) -> Result<(), String> {
     }
 }
 
-/// An SQS queue that takes dead letters: its URL without the scheme.
+/// An SQS queue for dead letters: its URL without the scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkQueue {
     host: String,
@@ -80,14 +80,14 @@ pub struct SinkQueue {
     name: String,
 }
 
-/// The longest name of a queue.
+/// Maximum length of a queue's name.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const NAME_MAX_BYTES: usize = 80;
-/// The digits of an account's number.
+/// Number of digits of an AWS account id.
 const ACCOUNT_DIGITS: usize = 12;
 
 impl SinkQueue {
-    /// Its URL: plain HTTP only on this machine.
+    /// Returns the queue's URL. Only a queue on the local machine has plain HTTP.
     #[must_use]
     pub fn url(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
@@ -96,14 +96,15 @@ impl SinkQueue {
         format!("{}://{self}", if is_here { "http" } else { "https" })
     }
 
-    /// Whether this is its URL, by account and name: one region has several host names.
+    /// Returns true if this URL names the same queue. Only account and name are compared, because a
+    /// region has several host names.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let mut parts = url.rsplit('/');
         (parts.next(), parts.next()) == (Some(self.name.as_str()), Some(self.account.as_str()))
     }
 
-    /// Its ARN; `None` where the host is not one of AWS's.
+    /// Returns the queue's ARN; `None` if the host does not belong to AWS.
     #[must_use]
     pub fn arn(&self) -> Option<String> {
         let (region, suffix) = self.host.strip_prefix("sqs.")?.split_once('.')?;

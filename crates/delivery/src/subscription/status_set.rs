@@ -2,12 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-/// A set of HTTP statuses: its ranges in order, as few as can be, however they were gathered.
+/// A set of HTTP statuses, as sorted ranges that are merged where possible. So equal sets have
+/// equal representations.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct StatusSet(Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
-    /// The set of these ranges, which may overlap.
+    /// Returns the set of these ranges, which may overlap.
     #[must_use]
     pub fn new(ranges: impl IntoIterator<Item = RangeInclusive<u16>>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
@@ -24,7 +25,7 @@ impl StatusSet {
         Self(joined)
     }
 
-    /// Its statuses as `404` and `200-299`, in order.
+    /// Returns the ranges as text, such as `404` and `200-299`, in order.
     #[must_use]
     pub fn ranges(&self) -> Vec<String> {
         let text = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
@@ -34,19 +35,19 @@ impl StatusSet {
         self.0.iter().map(text).collect()
     }
 
-    /// The set of these statuses.
+    /// Returns the set of these statuses.
     #[must_use]
     pub fn of(statuses: &[u16]) -> Self {
         Self::new(statuses.iter().map(|status| *status..=*status))
     }
 
-    /// Whether the set contains the status.
+    /// Returns true if the set contains the status.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
     }
 
-    /// The smallest status in both sets.
+    /// Returns the smallest status in both sets.
     #[must_use]
     pub fn first_shared(&self, other: &Self) -> Option<u16> {
         let overlap = |range: &RangeInclusive<u16>, of_other: &RangeInclusive<u16>| {
@@ -56,13 +57,13 @@ impl StatusSet {
         self.0.iter().find_map(|range| other.0.iter().find_map(|other| overlap(range, other)))
     }
 
-    /// The union of both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self::new(self.0.iter().chain(&other.0).cloned())
     }
 
-    /// The statuses of this set that are not in the other.
+    /// Returns the statuses of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let mut remaining = self.0.clone();
@@ -71,7 +72,7 @@ impl StatusSet {
                 let (first, last) = range.into_inner();
                 let before = taken.start().checked_sub(1).map(|end| first..=last.min(end));
                 let after = taken.end().checked_add(1).map(|start| first.max(start)..=last);
-                // Empty ranges would double with each range that is taken away.
+                // Drops empty ranges: each removed range would double their number.
                 before.into_iter().chain(after).filter(|range| !range.is_empty())
             };
             remaining = remaining.into_iter().flat_map(around).collect();

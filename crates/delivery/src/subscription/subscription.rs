@@ -1,7 +1,7 @@
-//! A subscription: the type that documents of every dialect are read into.
+//! [`Subscription`]: the type that documents of every dialect become.
 //!
-//! A [`Subscription`] is complete: every default has been filled in, every range checked, every
-//! address parsed. Nothing that uses it needs the file it came from. A
+//! A subscription is complete: all defaults are filled in, all ranges checked, and all addresses
+//! parsed. Code that uses it does not need its file. A
 //! [`Catalogue`](crate::subscription::catalogue::Catalogue) holds all subscriptions of a set of
 //! files.
 
@@ -22,43 +22,43 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::sink::Sink;
 
-/// Where replies of a destination go.
+/// The recipient of a destination's replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyTo {
-    /// To this address.
+    /// An HTTP endpoint.
     Address(Url),
-    /// To the subscriptions of this topic.
+    /// A topic; its subscriptions receive the replies.
     Topic(TopicName),
 }
 
-/// Which events of a topic go where, and how their delivery is retried.
+/// The events of a topic to deliver, their destination, and their retry policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
-    /// Its full name.
+    /// The full name, with namespace and topic.
     pub name: SubscriptionName,
-    /// Whose rules it follows.
+    /// The dialect whose defaults and rules apply.
     pub dialect: Dialect,
-    /// Where its events go.
+    /// The address of requests and their contents.
     pub destination: Destination,
-    /// Which fields of its topic's custom events are its attributes.
+    /// The fields of the topic's custom events that supply attributes.
     pub mapping: Arc<Mapping>,
-    /// Which events it delivers.
+    /// Selects the events to deliver.
     pub filter: Filter,
-    /// How deliveries are retried.
+    /// The attempts, their schedule and the meaning of statuses.
     pub retry: RetryPolicy,
-    /// How events are batched; `None` means one event per request.
+    /// Batching of events; `None` sends one event per request.
     pub batch: Option<Batch>,
-    /// What happens to failed deliveries.
+    /// The sink of dead letters and their format.
     pub dead_letter: DeadLetterPolicy,
-    /// No attempt is made before this long after publication.
+    /// The minimum time from publication to the first attempt.
     pub delay_ms: u64,
-    /// Deliveries become dead letters at once and are not attempted.
+    /// If true, deliveries become dead letters at once, without an attempt.
     pub paused: bool,
-    /// Where replies of the destination go; `None` ignores them.
+    /// The recipient of replies; `None` ignores replies.
     pub reply: Option<ReplyTo>,
-    /// The key of a Destinations document that `reply` was resolved from.
+    /// The key of the Destinations document from which `reply` was resolved.
     pub reply_reference: Option<String>,
-    /// From this time on it matches no new events.
+    /// The time from which new events no longer match.
     pub expires_ms: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ record! {
 }
 
 impl DeliverySettings {
-    /// The defaults of a dialect, for an address.
+    /// Returns the defaults of a dialect for this URL.
     #[must_use]
     pub fn of(dialect: Dialect, url: Url) -> Self {
         let profile = Profile::of(dialect);
@@ -117,7 +117,8 @@ impl From<&Subscription> for DeliverySettings {
 }
 
 impl Subscription {
-    /// The other topics that its deliveries may lead to: as their destination, by replies, and by dead letters.
+    /// Lists the other topics to which its deliveries may lead: the destination, the recipient of
+    /// replies, and the sink of dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
             Some(ReplyTo::Topic(topic)) => Some(topic),
@@ -134,7 +135,7 @@ impl Subscription {
         of_reply.into_iter().chain(of_sink).cloned().chain(self.destination.topic())
     }
 
-    /// A subscription to every event of its topic with these settings.
+    /// Returns a subscription with these settings that matches every event of its topic.
     #[must_use]
     pub fn with_settings(
         name: SubscriptionName,
@@ -160,7 +161,8 @@ impl Subscription {
         }
     }
 
-    /// A subscription with its dialect's defaults, except that dead letters are written at once.
+    /// Returns a subscription with the dialect's defaults, except that dead letters are written
+    /// without delay.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
         let mut new = Self::with_settings(name, dialect, DeliverySettings::of(dialect, url));

@@ -1,25 +1,25 @@
 //! The templates of a destination, with the secrets that they name.
 //!
-//! Separate from [`crate::template`], which compiles and renders them, because the names of secrets and the
-//! written text belong to subscriptions.
+//! This module is separate from [`crate::template`], which compiles and renders templates. The
+//! names of secrets and the source text belong to the subscription.
 
 use serde_json::Value as Json;
 
 use crate::subscription::secret::SecretName;
 use crate::template::{BodyTemplate, PathTemplate, TemplateError, TextTemplate};
 
-/// A compiled template, the text of the file that it was made from, and the secrets that it names.
+/// A compiled template, its source text, and the secrets that it names.
 #[derive(Debug, Clone)]
 pub struct Templated<T> {
-    /// Renders.
+    /// The compiled form.
     pub template: T,
-    /// As the file states it.
+    /// The source, as the file states it.
     pub written: Json,
-    /// The secrets that it contains or signs with.
+    /// The secrets that the template contains or signs with.
     pub secrets: Vec<SecretName>,
 }
 
-/// Templates with the same text are equal.
+/// Compares the source only: it determines the compiled form.
 impl<T> PartialEq for Templated<T> {
     fn eq(&self, other: &Self) -> bool {
         self.written == other.written
@@ -28,22 +28,22 @@ impl<T> PartialEq for Templated<T> {
 
 impl<T> Eq for Templated<T> {}
 
-/// A parameter that is added to the query of each request.
+/// A parameter that requests add to the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryParameter {
-    /// Literal, without expressions.
+    /// Literal; names have no expressions.
     pub name: String,
-    /// Encoded as a value of a form.
+    /// Encoded like a value of an HTML form.
     pub value: Templated<TextTemplate>,
 }
 
-/// The errors of a template, each with its place and its reason.
+/// The errors of a template, each with its position and reason.
 pub type Problems = Vec<TemplateError>;
 
-/// The secrets of these names.
+/// Parses the names of secrets.
 ///
 /// # Errors
-/// One problem for each invalid name.
+/// One error for each invalid name.
 fn secrets<'n>(
     names: impl Iterator<Item = &'n str>,
     place: &str,
@@ -65,7 +65,7 @@ impl Templated<BodyTemplate> {
     /// Compiles the value of a field. `place` is its name in errors.
     ///
     /// # Errors
-    /// Each string that is not a template.
+    /// One error for each invalid string.
     pub fn body(value: Json, place: &str) -> Result<Self, Problems> {
         let template = BodyTemplate::compile(&value, place)?;
         let secrets = secrets(template.secrets(), place)?;
@@ -77,7 +77,7 @@ impl Templated<TextTemplate> {
     /// Compiles a text. `place` is its name in errors.
     ///
     /// # Errors
-    /// Why it is not a template.
+    /// The reason why the text is not a valid template.
     pub fn text(text: &str, place: &str) -> Result<Self, Problems> {
         let template = TextTemplate::compile(text, place).map_err(|error| vec![error])?;
         let secrets = secrets(template.secrets(), place)?;
@@ -89,7 +89,7 @@ impl Templated<PathTemplate> {
     /// Compiles a URL with expressions in its path. `place` is its name in errors.
     ///
     /// # Errors
-    /// Why it is not such a URL.
+    /// The reason why the URL is invalid.
     pub fn url(text: &str, place: &str) -> Result<Self, Problems> {
         let template = PathTemplate::compile(text, place).map_err(|error| vec![error])?;
         let secrets = secrets(template.secrets(), place)?;

@@ -1,7 +1,7 @@
-//! [`CaBundle`]: the certificate authorities that a destination's own certificate may be issued by, besides those that
-//! everybody trusts.
+//! [`CaBundle`]: additional certificate authorities for the certificate of a destination.
 //!
-//! Separate because it is no secret and no identity: it stands in files as it is.
+//! This module is separate because a bundle is neither a secret nor an identity: files contain it
+//! in plain text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// The longest bundle: a file of subscriptions may hold many.
+/// Maximum size of a bundle: a file of subscriptions may have many.
 pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
 
-/// Certificates in PEM, at least one.
+/// At least one certificate, in PEM.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CaBundle(Arc<str>);
 
@@ -23,7 +23,7 @@ impl fmt::Debug for CaBundle {
     }
 }
 
-/// How many there are, and a digest to compare.
+/// Prints the number of certificates and the beginning of a digest, for comparison.
 impl fmt::Display for CaBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = hex::encode(&Sha256::digest(self.pem().as_bytes())[..8]);
@@ -34,10 +34,10 @@ impl fmt::Display for CaBundle {
 }
 
 impl CaBundle {
-    /// The certificates of a text.
+    /// Checks that a text consists of certificates.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the problem.
     pub fn new(pem: &str) -> Result<Self, String> {
         if pem.len() > CA_BUNDLE_MAX_BYTES {
             return Err(format!(
@@ -56,14 +56,14 @@ impl CaBundle {
         }
     }
 
-    /// The text.
+    /// Returns the bundle in PEM.
     #[must_use]
     pub fn pem(&self) -> &str {
         &self.0
     }
 }
 
-/// How many certificates a text has (RFC 7468); `None` if one of them is broken.
+/// Counts the certificates of a text (RFC 7468); `None` if one of them is broken.
 fn certificates(pem: &str) -> Option<usize> {
     let mut count = 0;
     for rest in pem.split("-----BEGIN CERTIFICATE-----").skip(1) {

@@ -1,27 +1,27 @@
-//! A topic as a destination: its events go on to the subscriptions of that topic, without a request.
+//! A topic as a destination: its events are published to that topic, without a request.
 //!
-//! Such a destination is written as an address of its own, `topic:namespace/name`, so that whatever shows,
-//! stores or compares destinations has one case. Separate because only this module knows how it is written.
+//! Such a destination has an address of its own form, `topic:namespace/name`. So code that shows,
+//! stores or compares destinations needs no special case. This module is separate because no other
+//! code depends on that form.
 //!
-//! No request can be made to such an address: it has no host. A version that does not know it cannot read the
-//! subscription, and waits.
+//! No request can go to such an address, because it has no host.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::name::{TopicName, segment};
 
-/// The scheme of these addresses.
+/// Scheme of the addresses of topics.
 const SCHEME: &str = "topic";
 
-/// The address of a topic.
+/// Returns the address of a topic.
 #[must_use]
 pub fn address_of(topic: &TopicName) -> Url {
     let text = format!("{SCHEME}:{}/{}", segment(&topic.namespace), segment(&topic.topic));
     Url::parse(&text).expect("a scheme, and letters, digits, points and percent signs behind it")
 }
 
-/// The topic of such an address; `None` for any other.
+/// Returns the topic of an address; `None` if the address is not one of a topic.
 #[must_use]
 pub fn topic_of(address: &Url) -> Option<TopicName> {
     if address.scheme() != SCHEME {

@@ -1,4 +1,5 @@
-//! How the events of a topic are read: the `spec` of a Topic without the settings of its Subscriptions.
+//! [`TopicSettings`]: how events of a topic are read. Defaults for its Subscriptions are not part
+//! of it.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::subscription::kinds::limits;
 use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::kinds::samples::Sample;
 
-/// The default of `max_replies`.
+/// Default of `maxReplies`.
 pub const REPLIES_MAX: u32 = 64;
 
 record! {
@@ -42,7 +43,7 @@ impl Default for TopicSettings {
 }
 
 impl TopicSettings {
-    /// The text of the sample, as a publisher sends it.
+    /// Returns the sample as the text that a publisher sends.
     #[must_use]
     pub fn sample_text(&self) -> Option<String> {
         let sample = self.sample.as_ref()?;

@@ -1,32 +1,33 @@
-//! An item that holds a text, which is replaced as a whole.
+//! An item with a text, which is replaced as a whole.
 //!
-//! Its version counts how often it was replaced. A process that read a version replaces that one and no other, so of two
-//! processes that change the same item none loses its change.
+//! Its version counts replacements. A process replaces only the version that it has read, so
+//! concurrent changes lose nothing.
 
 use crate::time::duration::SECOND_MS;
 
-/// A text that the table holds.
+/// A text to store in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// JSON, as a rule: the table does not look into it.
+    /// The text, usually JSON. The table does not parse it.
     pub text: String,
-    /// When it ends. DynamoDB removes it some days later; until then readers ignore it.
+    /// Time of expiry. DynamoDB removes an expired item within days, and readers ignore it until
+    /// then.
     pub expires_ms: Option<u64>,
 }
 
-/// The version that a caller wants to replace.
+/// The version that the caller expects to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever is there.
+    /// Any version, or none.
     Anything,
-    /// Nothing, or what has expired.
+    /// No item, or an expired one.
     Nothing,
-    /// What the caller has read, and nothing newer.
+    /// The version that the caller has read.
     Version(u64),
 }
 
 impl Entry {
-    /// Its expiry in seconds, as DynamoDB's TTL needs it, rounded up.
+    /// Returns the expiry in seconds for DynamoDB's TTL, rounded up.
     #[must_use]
     pub fn expires_s(&self) -> Option<u64> {
         self.expires_ms.map(|expires_ms| expires_ms.div_ceil(SECOND_MS))
@@ -34,7 +35,7 @@ impl Entry {
 }
 
 impl Expected {
-    /// True if an item with this version and this end may be replaced.
+    /// True if an item with this version and this expiry may be replaced.
     #[must_use]
     pub fn is_met(self, stored: Option<(u64, Option<u64>)>, now_ms: u64) -> bool {
         match (self, stored) {

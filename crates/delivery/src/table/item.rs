@@ -1,21 +1,22 @@
 //! The key of an item.
 //!
-//! The first part is the namespace of the subscriptions that an item is about, so that a policy can give a role the items of
-//! its namespaces. Namespaces do not begin with `@`: such a first part is of items that are about no namespace.
+//! Its first part is the namespace of the subscriptions that the item is about. A policy can
+//! therefore grant a role the items of its namespaces. A first part with `@` belongs to items that
+//! are about no namespace, because no namespace begins with `@`.
 
 use std::fmt;
 
-/// The key of an item of the table.
+/// The primary key of an item in the table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemKey {
-    /// Its partition key.
+    /// Partition key.
     pub partition: String,
-    /// Its sort key.
+    /// Sort key.
     pub sort: String,
 }
 
 impl ItemKey {
-    /// The key of these parts.
+    /// Creates the key from its parts.
     #[must_use]
     pub fn new(partition: &str, sort: String) -> Self {
         Self { partition: partition.to_owned(), sort }

@@ -1,26 +1,27 @@
-//! A line in which deliveries wait for their turn, as one number: the time at which the last place in it ends.
+//! A line in which deliveries wait for their turn, stored as one number: the end of its last place.
 //!
-//! Each place takes as long as the request that is made then. Whoever takes places gets those behind all others, and the
-//! number grows by as much. So a line of any length costs nothing, and nobody has to know who else waits in it.
+//! Each place lasts as long as the request that uses it. A process that takes places gets those
+//! after all others, and moves the end by their duration. A line of any length therefore needs
+//! constant space, and no process needs to know who else waits.
 
 use super::recovery::{Recovery, Report};
 
-/// Microseconds of a millisecond.
+/// Microseconds per millisecond.
 const MS_US: u64 = 1_000;
 
 /// The lines of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineName {
-    /// Of those that wait for a permit.
+    /// Deliveries that wait for a permit (`maxConcurrency`).
     Turns,
-    /// Of those that wait for their part of a rate.
+    /// Deliveries that wait for a slot (`maxPerSecond`).
     Slots,
-    /// Of those that a recovering destination may get.
+    /// Deliveries that wait for a recovering destination.
     Recovery,
 }
 
 impl LineName {
-    /// The name of its attribute.
+    /// Returns the name of the attribute in the item.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,53 +32,55 @@ impl LineName {
     }
 }
 
-/// What a process wants: places one after the other.
+/// A request for consecutive places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakePlaces {
-    /// Number of places; 0 for a report alone.
+    /// Number of places; 0 to send only a report.
     pub count: u32,
-    /// How long each takes, in microseconds.
+    /// Duration of a place in microseconds.
     pub each_us: u64,
-    /// The caller's guess that the line is not empty; a wrong guess costs one request.
+    /// True if the caller expects a non-empty line. A wrong guess costs one request.
     pub others_wait: bool,
-    /// The first begins at this time at the earliest: now, or a little before where unused places are not lost.
+    /// Earliest start of the first place: now, or a little before if unused places are not lost.
     pub earliest_ms: u64,
-    /// The first begins before this time, or there is none.
+    /// Latest start of the first place, exclusive. There are no places after it.
     pub latest_ms: u64,
-    /// A later end was written by a wrong clock and is ignored.
+    /// Latest plausible end of the line. A later end was written by a wrong clock and is ignored.
     pub plausible_ms: u64,
-    /// The destination recovers from an outage.
+    /// Report about a destination that recovers from an outage.
     pub report: Option<Report>,
 }
 
-/// The answer to a process that wants places.
+/// The response to a request for places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
-    /// Its places.
+    /// The places.
     pub line: Line,
-    /// The recovery as the item has it now, if there was a report. It is in the item if places were taken.
+    /// The current recovery in the item, if the request had a report. The report is stored only if
+    /// places were taken.
     pub recovery: Option<Recovery>,
 }
 
 /// The line of a destination after a request for places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// The places of the caller begin here, in microseconds; it ends behind them.
+    /// The caller got the places from this time on, at the end of the line.
     Taken {
-        /// When the first begins.
+        /// Start of the first place, in microseconds.
         first_us: u64,
     },
-    /// Other processes changed the line or the recovery: ask again soon.
+    /// Other processes changed the line or the recovery. The caller may ask again soon.
     Overtaken,
-    /// Too many wait already.
+    /// The line is too long.
     Full {
-        /// Until when, in milliseconds.
+        /// End of the line in milliseconds.
         until_ms: u64,
     },
 }
 
 impl TakePlaces {
-    /// The end of the line that is written, and what the caller gets, where it ends at `end_us` before.
+    /// Returns the new end of the line and the result for the caller, given the end `end_us`
+    /// before.
     #[must_use]
     pub fn take(&self, end_us: Option<u64>) -> (Option<u64>, Line) {
         let first_us = self.begins_us(end_us);
@@ -87,39 +90,39 @@ impl TakePlaces {
         (Some(first_us.saturating_add(self.all_us())), Line::Taken { first_us })
     }
 
-    /// The end of a line that is plausible, at most.
+    /// Returns the latest plausible end of a line.
     #[must_use]
     pub fn plausible_us(&self) -> u64 {
         self.plausible_ms.saturating_mul(MS_US)
     }
 
-    /// How long all places take together.
+    /// Returns the total duration of all places.
     #[must_use]
     pub fn all_us(&self) -> u64 {
         self.each_us.saturating_mul(self.count.into())
     }
 
-    /// The times at which the places begin, from the first on.
+    /// Returns the start of each place, given the start of the first.
     pub fn places_ms(&self, first_us: u64) -> impl Iterator<Item = u64> + use<> {
         let each_us = self.each_us;
         (0..u64::from(self.count))
             .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
     }
 
-    /// The earliest time of the first place.
+    /// Returns the earliest start of the first place.
     #[must_use]
     pub fn earliest_us(&self) -> u64 {
         self.earliest_ms.saturating_mul(MS_US)
     }
 
-    /// True if the first place follows the line, which ends after the earliest time.
+    /// True if the line ends after the earliest start, so that the first place follows it.
     #[must_use]
     pub fn follows(&self, end_us: Option<u64>) -> bool {
         end_us
             .is_some_and(|end_us| (self.earliest_us() + 1..=self.plausible_us()).contains(&end_us))
     }
 
-    /// When the first place begins: at the end of the line, or at the earliest time.
+    /// Returns the start of the first place: the end of the line, or the earliest start.
     fn begins_us(&self, end_us: Option<u64>) -> u64 {
         end_us.filter(|_| self.follows(end_us)).unwrap_or(self.earliest_us())
     }

@@ -1,8 +1,8 @@
-//! The table: what processes of a deployment learn, and share with each other.
+//! The table: what the processes of a deployment learn and share.
 //!
-//! What is here says what an item can hold, and what a change of it means. A port changes items, each change in one request
-//! that the table carries out alone; an adapter implements it on DynamoDB, the simulation in memory. `delivery::health` and
-//! `machine::consent` define the items.
+//! This module defines the contents of items and their changes. A port changes items, each change
+//! in one atomic request. An adapter implements it on DynamoDB, and the simulation in memory.
+//! `delivery::health` and `machine::consent` define the items.
 
 mod entry;
 mod item;

@@ -1,84 +1,87 @@
-//! Permits to make requests to a destination that takes so many at once, from all processes together.
+//! Permits for requests to a destination with a limit of concurrent requests from all processes.
 //!
-//! The item of a destination holds the names of the permits that are given out. A name says until when its permit is valid:
-//! a little longer than the attempt that it is for may take. So whoever is killed keeps others waiting for no longer than
-//! that. A process adds names on condition that there are few enough, and removes them when it needs them no more.
+//! The item of a destination has the names of the granted permits. A name contains the end of the
+//! permit's validity, which is a little longer than its attempt may take. So a killed process
+//! blocks others no longer than that. A process adds names on condition that there are few enough,
+//! and removes them when it no longer needs them.
 //!
-//! The item stays small: of a destination that takes more requests than [`PERMITS_MAX`], one permit is for several.
+//! The item stays small: above [`PERMITS_MAX`] concurrent requests, each permit allows several
+//! requests.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most names in one item.
+/// Maximum number of names in one item.
 pub const PERMITS_MAX: u32 = 50;
-/// No permit is valid for longer: a late answer may take as long as two timeouts. A clock that was wrong wrote it.
+/// Maximum validity of a permit, because a late response may take as long as two timeouts. A longer
+/// validity was written by a wrong clock.
 const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
 
-/// The name of a permit.
+/// A granted permit, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permit {
-    /// Until when it is valid.
+    /// End of its validity in milliseconds since 1970.
     pub until_ms: u64,
-    /// The process that has it.
+    /// Random number of the process that has the permit.
     pub process: u32,
-    /// A number that no other permit of that process has.
+    /// Number of the permit within that process.
     pub number: u32,
 }
 
-/// The requests of a destination, divided into permits.
+/// The concurrent requests of a destination, divided into permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// So many requests at once one permit allows.
+    /// Number of concurrent requests per permit.
     pub requests: u32,
-    /// So many permits there are.
+    /// Number of permits.
     pub permits: u32,
 }
 
-/// A request for permits.
+/// A request for permits of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePermits {
-    /// These permits, all or none.
+    /// Permits to take, all or none.
     pub permits: Vec<Permit>,
-    /// In exchange for these, if they are still given out.
+    /// Permits to return in exchange. The request is refused if one of them is no longer granted.
     pub instead_of: Vec<Permit>,
-    /// All permits of the destination.
+    /// Number of permits of the destination.
     pub most: u32,
-    /// Only if nobody waits in line.
+    /// True to get permits only if no delivery waits in the line.
     pub only_if_nobody_waits: bool,
 }
 
-/// The answer to a process.
+/// The result of a request for permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermitAnswer {
-    /// All of them.
+    /// All permits were granted.
     Taken,
-    /// Nothing, and why.
+    /// No permit was granted; the item shows why.
     Refused(Refusal),
 }
 
 /// The contents of an item that refuses permits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
-    /// The permits that are given out.
+    /// The granted permits.
     pub given_out: BTreeSet<Permit>,
-    /// When the line ends in which others wait, in microseconds.
+    /// End of the line of waiting deliveries, in microseconds.
     pub line_us: Option<u64>,
-    /// The duration of an attempt, from whoever returned permits last.
+    /// Average duration of an attempt, from the process that last returned permits.
     pub takes_ms: Option<u64>,
 }
 
 impl Shares {
-    /// The permits for so many requests at once.
+    /// Divides this number of concurrent requests into permits.
     #[must_use]
     pub fn of(most: u32) -> Self {
         let most = most.max(1);
         let requests = most.div_ceil(PERMITS_MAX);
-        // Rounded down: a few requests fewer, never more.
+        // Rounded down, so that there are never too many requests.
         Self { requests, permits: most / requests }
     }
 
-    /// So many permits are enough for these requests.
+    /// Returns the number of permits that these requests need.
     #[must_use]
     pub fn permits_for(self, requests: u32) -> u32 {
         requests.div_ceil(self.requests).min(self.permits)
@@ -86,20 +89,21 @@ impl Shares {
 }
 
 impl TakePermits {
-    /// The most permits that may be taken already; `None` if the request exceeds the limit.
+    /// Maximum number of granted permits before this request; `None` if the request alone exceeds
+    /// the limit.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
         let count = |permits: &[Permit]| u32::try_from(permits.len()).unwrap_or(u32::MAX);
         self.most.saturating_add(count(&self.instead_of)).checked_sub(count(&self.permits))
     }
 
-    /// True if the item holds these permits already: the answer to an earlier try was lost.
+    /// True if the item has these permits already, because the response to an earlier try was lost.
     #[must_use]
     pub fn has_taken(&self, item: &Refusal) -> bool {
         self.permits.iter().all(|permit| item.given_out.contains(permit))
     }
 
-    /// The answer of an item that holds these permits and this line.
+    /// Returns the result for an item with these permits and this line.
     #[must_use]
     pub fn answer(&self, item: &Refusal, now_ms: u64) -> PermitAnswer {
         if self.has_taken(item) {
@@ -117,7 +121,7 @@ impl TakePermits {
 }
 
 impl Refusal {
-    /// The permits that nobody has any more, or that a clock that was wrong has written.
+    /// Returns the permits that have expired or that a wrong clock has written.
     #[must_use]
     pub fn expired(&self, now_ms: u64) -> Vec<Permit> {
         let latest_ms = now_ms.saturating_add(VALID_MAX_MS);
@@ -125,7 +129,7 @@ impl Refusal {
         self.given_out.iter().filter(is_over).copied().collect()
     }
 
-    /// The number of permits that are left.
+    /// Returns the number of free permits.
     #[must_use]
     pub fn left(&self, most: u32) -> u32 {
         most.saturating_sub(u32::try_from(self.given_out.len()).unwrap_or(u32::MAX))

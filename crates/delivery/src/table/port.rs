@@ -1,7 +1,8 @@
-//! The port: what a table does for its callers.
+//! The port of the table.
 //!
-//! Each operation is one request, or up to three if other processes change the item meanwhile. Those that change an item are carried out whole or not at all, whatever other processes
-//! do at the same time. All times come from the caller, so that a table in memory obeys virtual time.
+//! Each operation is one request, or up to three if other processes change the item meanwhile. A
+//! change is atomic. All times come from the caller, so that a table in memory can use virtual
+//! time.
 
 use std::future::Future;
 
@@ -10,65 +11,66 @@ use super::{
 };
 use crate::time::duration::SECOND_MS;
 
-/// A text as the table holds it.
+/// A text as the table stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// As somebody wrote it.
+    /// The text, as written.
     pub text: String,
-    /// How often it was replaced.
+    /// Number of replacements.
     pub version: u64,
-    /// The second at which it expires.
+    /// Time of expiry in seconds since 1970.
     pub expires_s: Option<u64>,
 }
 
 impl Stored {
-    /// True if it is only there because nobody has removed it yet.
+    /// True if the item has expired, but was not removed yet.
     #[must_use]
     pub fn has_expired(&self, now_ms: u64) -> bool {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_ms / SECOND_MS)
     }
 }
 
-/// The table did not answer, or did not do what was asked.
+/// The table did not respond, or refused the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {problem}")]
 pub struct TableError {
-    /// What could not be done, with which item of which table, and why.
+    /// The failed operation, its item and table, and the reason.
     pub problem: String,
-    /// The table answered. It does not do this, but may do something else: another item is not throttled.
+    /// True if the table responded. Other requests may succeed, because another item may not be
+    /// throttled.
     pub is_refusal: bool,
 }
 
 impl TableError {
-    /// The table did not answer.
+    /// Creates the error of a table that did not respond.
     #[must_use]
     pub fn unreachable(problem: impl Into<String>) -> Self {
         Self { problem: problem.into(), is_refusal: false }
     }
 
-    /// The table refused it.
+    /// Creates the error of a table that refused the request.
     #[must_use]
     pub fn refused(problem: impl Into<String>) -> Self {
         Self { problem: problem.into(), is_refusal: true }
     }
 }
 
-/// What all processes of a deployment know together.
+/// The table that all processes of a deployment share.
 pub trait Table {
-    /// The text that an item holds, if there is one that has not expired.
+    /// Returns the text of an item that has not expired; `None` if there is none.
     ///
     /// # Errors
-    /// [`TableError`] when it cannot be read.
+    /// [`TableError`] if it cannot be read.
     fn entry(
         &self,
         key: &ItemKey,
         now_ms: u64,
     ) -> impl Future<Output = Result<Option<Stored>, TableError>> + Send;
 
-    /// Replaces the text of an item, if it is as expected. True if it did.
+    /// Replaces the text of an item if it is as expected. Returns whether it was replaced.
     ///
     /// # Errors
-    /// [`TableError`] when it is not certain what the item holds now.
+    /// [`TableError`] if it is uncertain what the item contains now.
     fn replace(
         &self,
         key: &ItemKey,
@@ -77,20 +79,21 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<bool, TableError>> + Send;
 
-    /// The last items of a partition by their keys, backwards, and so many at most. Some may have expired.
+    /// Returns the last items of a partition by key, in descending order, at most `most`. Some may
+    /// have expired.
     ///
     /// # Errors
-    /// [`TableError`] when they cannot be read.
+    /// [`TableError`] if they cannot be read.
     fn newest(
         &self,
         partition: &str,
         most: u32,
     ) -> impl Future<Output = Result<Vec<Stored>, TableError>> + Send;
 
-    /// Gives out permits, if there are few enough then.
+    /// Grants permits, if few enough are granted already.
     ///
     /// # Errors
-    /// [`TableError`] when it is not certain whether they are given out.
+    /// [`TableError`] if it is uncertain whether they are granted.
     fn take_permits(
         &self,
         key: &ItemKey,
@@ -98,11 +101,11 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<PermitAnswer, TableError>> + Send;
 
-    /// Takes permits back, and notes how long an attempt takes, if the caller knows it. Permits that are not given out
-    /// are no error.
+    /// Returns permits, and stores the average duration of an attempt if the caller has one.
+    /// Permits that are not granted are ignored.
     ///
     /// # Errors
-    /// [`TableError`] when it is not certain whether they are given out.
+    /// [`TableError`] if it is uncertain whether they are still granted.
     fn return_permits(
         &self,
         key: &ItemKey,
@@ -111,10 +114,10 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<(), TableError>> + Send;
 
-    /// Gives places in a line.
+    /// Takes places in a line.
     ///
     /// # Errors
-    /// [`TableError`] when it is not certain whether they are given out. Then nobody uses them.
+    /// [`TableError`] if it is uncertain whether they are taken. The caller does not use them.
     fn take_places(
         &self,
         key: &ItemKey,

@@ -1,100 +1,106 @@
-//! Recovering: after an outage a destination gets few requests a second at first, and more while its responses are good.
+//! The recovery of a destination: after an outage it gets few requests a second, and more while its
+//! responses are good.
 //!
-//! The item of its limits holds the rate, and the results since the last change of the rate. Each process reports its results
-//! there, with each reservation and after each attempt. The report that finds the last change ten seconds old changes the rate in
-//! the same update. So all processes keep to one rate, and no process has to stay alive.
+//! The limits item of the destination has the rate, and the results since the last change of the
+//! rate. Each process reports its results there, with each reservation and after each attempt. A
+//! report that finds the last change ten seconds old changes the rate in the same update. So all
+//! processes share one rate, and no process has to stay alive.
 //!
-//! The next rate depends on the good responses per second, not on the rate before: an unused rate proves nothing. Places in the
-//! line are given out for less than a second, because a longer line would keep the rate of the moment at which it formed.
-//! Deliveries without a place come back at random times instead, about two for each place.
+//! The next rate depends on the good responses per second, not on the rate before, because an
+//! unused rate proves nothing. Places in the line are at most one second ahead, because a longer
+//! line would keep an outdated rate. Deliveries without a place come back at random times, about
+//! two for each place.
 
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// The first rate, and the lowest. Even spacing and a little jitter lead to at most five requests in a second.
+/// The first rate, which is also the lowest. Even spacing and a little jitter cause at most five
+/// requests in a second.
 pub const FIRST_RATE: u32 = 4;
-/// A destination with this rate has recovered.
+/// The rate at which a destination has recovered.
 pub const LAST_RATE: u32 = 320;
 /// Interval between changes of the rate.
 const STEP_MS: u64 = 10 * SECOND_MS;
-/// The next rate in quarters of the good responses a second: with at least nine of ten good, and otherwise. The rate may be ten
-/// seconds old where few deliveries come, so it grows by much less than a factor of two.
+/// The next rate in quarters of the good responses a second: if at least nine of ten are good, and
+/// otherwise. The rate may be ten seconds old if few deliveries arrive, so it grows by much less
+/// than a factor of two.
 const QUARTERS: (u64, u64) = (5, 4);
-/// Failures in a row, from all processes together, that change the rate at once.
+/// Number of consecutive failures, of all processes together, that change the rate at once.
 const FALL: u32 = 10;
-/// A destination has recovered after this time without a request that had to wait.
+/// Time without a waiting request after which a destination has recovered.
 const QUIET_MS: u64 = 15 * MINUTE_MS;
-/// A recovery is over this long after its outage at the latest. A long line may take hours.
+/// Maximum duration of a recovery. A long line may take hours.
 pub const RECOVERS_MAX_MS: u64 = DAY_MS;
-/// The ceiling in thirds of the rate at which most responses were failures. Rates grow by a quarter, so four fifths of that rate
-/// worked shortly before.
+/// The ceiling, in thirds of the rate at which most responses were failures. Rates grow by a
+/// quarter, so four fifths of that rate worked shortly before.
 const CEILING_THIRDS: u32 = 2;
-/// The rate stays below a ceiling for this time.
+/// Duration of a ceiling.
 const CEILING_MS: u64 = HOUR_MS;
-/// Failures within this time after a ceiling was set belong to the same fall. They do not lower it further.
+/// Time after a new ceiling in which failures belong to the same fall, and do not lower it further.
 const FALL_MS: u64 = MINUTE_MS;
-/// Good responses that outweigh one failure: nine of ten have to be good.
+/// Number of good responses that outweigh one failure, so that nine of ten have to be good.
 const FAILURE_WEIGHT: u32 = 9;
-/// The first of the places that are given out begins within this time.
+/// Maximum time until the first of the granted places begins.
 pub const PLACES_WITHIN_MS: u64 = 500;
-/// Unused places of this time before now are still given out. A process pauses between two batches, and the rate would stop growing if
-/// it lost the places of each pause.
+/// Age of unused places that are still granted. A process pauses between two batches, and the rate
+/// would stop growing if it lost the places of each pause.
 const PLACES_SINCE_MS: u64 = 100;
-/// The shortest and the longest time after which deliveries without a place come back.
+/// Minimum and maximum time after which deliveries without a place come back.
 const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
 
 /// The recovery of a destination, as stored in its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// The end of the outage. A later outage begins a new recovery.
+    /// End of the outage. A later outage begins a new recovery.
     pub began_ms: u64,
-    /// Requests a second, from all processes together.
+    /// Requests a second, of all processes together.
     pub rate: u32,
-    /// The time of the last change of the rate.
+    /// Time of the last change of the rate.
     pub since_ms: u64,
-    /// Good responses since then.
+    /// Number of good responses since that change.
     pub good: u32,
-    /// Failures since then.
+    /// Number of failures since that change.
     pub failed: u32,
-    /// Failures since the last report of a good response.
+    /// Number of failures since the last report of a good response.
     pub in_a_row: u32,
-    /// Deliveries without a place that have not come back.
+    /// Number of deliveries without a place that have not come back.
     pub away: i64,
-    /// The last time at which a request had to wait.
+    /// Last time at which a request had to wait.
     pub waited_ms: u64,
-    /// The highest rate after most responses were failures, and the time at which this ceiling expires.
+    /// Maximum rate after a fall, and its expiry.
     pub ceiling: Option<(u32, u64)>,
 }
 
-/// The results of the requests of one process since it reported last.
+/// The results of one process since its last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Results {
-    /// Good responses of a working destination.
+    /// Number of good responses.
     pub good: u32,
-    /// Failures that count against the destination.
+    /// Number of failures that count against the destination.
     pub failed: u32,
-    /// Deliveries sent away without a place, less the returned ones with a place.
+    /// Number of deliveries sent away without a place, minus those that came back and got a place.
     pub away: i64,
-    /// A delivery had to wait: for its place, or away from the line.
+    /// True if a delivery had to wait, for its place or away from the line.
     pub waits: bool,
 }
 
-/// The report of a process: its results, and the recovery in its memory.
+/// The report of a process: its results, and its copy of the recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// From the last response of the table, or a new recovery.
+    /// The recovery from the last response of the table, or a new one.
     pub known: Recovery,
     /// Results since the last report.
     pub results: Results,
 }
 
-/// The change of an item by a report.
+/// The change that a report makes to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Adds the results. Any counts in the item are fine, as long as [`Recovery::is_due`] is false for it.
+    /// Adds the results. The counts of the item may differ, unless [`Recovery::is_due`] is true for
+    /// it.
     Add,
-    /// Replaces the recovery of the item, if it is exactly `old`.
+    /// Replaces the recovery of the item if it is exactly `old`.
     Replace {
-        /// The recovery in the item; `None` if it has none.
+        /// The current recovery of the item; `None` if there is none.
         old: Option<Recovery>,
         /// The recovery after the change.
         new: Recovery,
@@ -108,7 +114,7 @@ impl Results {
         self == Self::default()
     }
 
-    /// These results without the reported ones.
+    /// Subtracts the reported results.
     #[must_use]
     pub fn without(self, reported: Self) -> Self {
         Self {
@@ -121,7 +127,8 @@ impl Results {
 }
 
 impl Recovery {
-    /// The recovery from an outage that ended then. An earlier ceiling still holds.
+    /// Creates the recovery from an outage that ended at this time. An earlier ceiling still
+    /// applies.
     #[must_use]
     pub fn beginning(ceiling: Option<(u32, u64)>, ended_ms: u64) -> Self {
         Self {
@@ -137,17 +144,18 @@ impl Recovery {
         }
     }
 
-    /// The change of an item that holds this recovery, or none, by a report.
+    /// Returns the change that a report makes to an item with this recovery, or without one.
     ///
     /// # Errors
-    /// The recovery of the item, if the reporter has another version of it.
+    /// The recovery of the item, if the reporter has an outdated copy.
     pub fn reported(item: Option<Self>, report: &Report, now_ms: u64) -> Result<Change, Self> {
         let Report { known, results } = *report;
         match item {
             Some(item) if item.began_ms > known.began_ms => Err(item),
             Some(item) if item.began_ms == known.began_ms => {
                 let is_known = item.since_ms == known.since_ms;
-                // A change of the rate depends on all results, so the reporter needs all of them.
+                // A change of the rate depends on all results, so the reporter needs a complete
+                // copy.
                 if is_known && known.is_due(now_ms) && item.counts() == known.counts() {
                     let new = item.after(results, now_ms);
                     return Ok(Change::Replace { old: Some(item), new });
@@ -170,19 +178,19 @@ impl Recovery {
         now_ms >= self.since_ms.saturating_add(STEP_MS) || self.is_falling()
     }
 
-    /// True if enough failures in a row change the rate at once.
+    /// True if enough consecutive failures change the rate at once.
     #[must_use]
     pub fn is_falling(self) -> bool {
         self.in_a_row >= FALL
     }
 
-    /// Failures in a row from which on [`Self::is_falling`] is true.
+    /// Returns the number of consecutive failures that makes [`Self::is_falling`] true.
     #[must_use]
     pub fn fall() -> u32 {
         FALL
     }
 
-    /// This recovery with the results of one process, and with a changed rate if the change is due.
+    /// Adds the results of one process, and changes the rate if the change is due.
     #[must_use]
     pub fn after(self, results: Results, now_ms: u64) -> Self {
         let all = self.plus(results, now_ms);
@@ -205,7 +213,7 @@ impl Recovery {
         Self { rate: rate.clamp(FIRST_RATE, highest.max(FIRST_RATE)), ..changed }
     }
 
-    /// This recovery with the results of one process.
+    /// Adds the results of one process.
     #[must_use]
     pub fn plus(self, results: Results, now_ms: u64) -> Self {
         let before = if results.good > 0 { 0 } else { self.in_a_row };
@@ -219,7 +227,7 @@ impl Recovery {
         }
     }
 
-    /// The ceiling after a fall or a relapse: two thirds of the current rate.
+    /// Returns the ceiling after a fall or a relapse: two thirds of the current rate.
     #[must_use]
     pub fn ceiling_after_fall(self, now_ms: u64) -> (u32, u64) {
         let set_ms = |until_ms: u64| until_ms.saturating_sub(CEILING_MS);
@@ -243,34 +251,36 @@ impl Recovery {
             || now_ms >= self.began_ms.saturating_add(RECOVERS_MAX_MS)
     }
 
-    /// True if all deliveries that were away must have come back or ended: none has waited for longer than they stay away.
+    /// True if all deliveries that were away must have come back or ended, because none has waited
+    /// longer than they stay away.
     fn all_are_back(self, now_ms: u64) -> bool {
         now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
     }
 
-    /// Places that one process gets at once at this rate: those of half a second.
+    /// Returns the number of places that one process gets at once: those of half a second.
     #[must_use]
     pub fn places(per_second: u32) -> u32 {
         (per_second / 2).max(1)
     }
 
-    /// The earliest time of a place that is given out now. Never before the recovery began, or its first second would get one
-    /// request too many: the probe is in that second, too.
+    /// Returns the earliest time of a place that is granted now. It is never before the recovery
+    /// began: the probe used a place in that second, and one request would be too many.
     #[must_use]
     pub fn places_from_ms(self, now_ms: u64) -> u64 {
-        // The clock of the process that saw the end of the outage may be ahead.
+        // The clock of the process that observed the end of the outage may be ahead.
         now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms.min(now_ms))
     }
 
-    /// This recovery with this ceiling, if it was set later than its own.
+    /// Adopts this ceiling if it was set later.
     #[must_use]
     pub fn with_ceiling(self, ceiling: Option<(u32, u64)>) -> Self {
         let ceilings = self.ceiling.into_iter().chain(ceiling);
         Self { ceiling: ceilings.max_by_key(|(_, until_ms)| *until_ms), ..self }
     }
 
-    /// A delivery without a place comes back at a random time within this duration. On average two come back for each place:
-    /// enough to use the places, and few enough to keep waiting cheap.
+    /// Returns the range of the random time after which a delivery without a place comes back. On
+    /// average two come back for each place: enough to use the places, and few enough to keep
+    /// waiting cheap.
     #[must_use]
     pub fn away_ms(self) -> u64 {
         let away = u64::try_from(self.away).unwrap_or_default();
@@ -278,7 +288,7 @@ impl Recovery {
         (away.saturating_mul(SECOND_MS) / u64::from(self.rate.max(1))).clamp(least_ms, most_ms)
     }
 
-    /// This new recovery after the stored one: it keeps the ceiling and the waiting deliveries.
+    /// Continues the stored recovery: keeps its ceiling and its waiting deliveries.
     fn following(self, item: Option<Self>, now_ms: u64) -> Self {
         let Some(item) = item else { return self };
         let away = if item.is_over(now_ms) { 0 } else { item.away };

@@ -1,7 +1,8 @@
-//! Bodies in JSON whose strings are templates.
+//! [`BodyTemplate`]: a JSON body whose strings are templates.
 //!
-//! A string that is one expression becomes the value of that expression, of every type. Any other string with tags is
-//! rendered and remains a string. Everything else, names of members included, is written as it is.
+//! A string that is exactly one expression becomes the value of the expression, of any type. Any
+//! other string with tags is rendered and stays a string. Everything else is written unchanged,
+//! including names of members.
 
 use std::sync::Arc;
 
@@ -19,13 +20,13 @@ use super::program::Program;
 use super::syntax::has_tags;
 use super::values::Values;
 
-/// A body in JSON, compiled; cloning it shares it.
+/// A compiled JSON body. Clones share the compiled form.
 #[derive(Debug, Clone)]
 pub struct BodyTemplate {
     parts: Arc<[Part]>,
 }
 
-/// A part of the text of the JSON.
+/// A part of the JSON text.
 #[derive(Debug)]
 enum Part {
     /// JSON without expressions.
@@ -35,10 +36,10 @@ enum Part {
 }
 
 impl BodyTemplate {
-    /// Compiles a body. `place` is the field that holds it, such as `spec.destination.body`.
+    /// Compiles a body. `place` is the name of its field, such as `spec.destination.body`.
     ///
     /// # Errors
-    /// Every string that is not a template, or one limit that the body exceeds.
+    /// One error for each invalid string, or the limit that the body exceeds.
     pub fn compile(body: &Json, place: &str) -> Result<Self, Vec<TemplateError>> {
         let mut compiling =
             Compiling { parts: Vec::new(), strings: 0, bytes: 0, errors: Vec::new() };
@@ -49,7 +50,7 @@ impl BodyTemplate {
         Ok(Self { parts: compiling.parts.into() })
     }
 
-    /// Renders the body: UTF-8 that is valid JSON.
+    /// Renders the body as valid JSON in UTF-8.
     ///
     /// # Errors
     /// The first string that cannot be rendered.
@@ -57,7 +58,8 @@ impl BodyTemplate {
         let mut out = Bounded::new(RENDERED_MAX_BYTES, WRITTEN, values.budget());
         for part in &*self.parts {
             match part {
-                // A body template is shorter than the longest body, so only an expression can have filled the output.
+                // The constant parts alone are below the limit, so an expression has filled the
+                // output.
                 Part::Constant(json) => {
                     out.push(json)
                         .map_err(|fault| TemplateError::new(&self.last_place(), json, fault.0))?;
@@ -78,13 +80,14 @@ impl BodyTemplate {
         Ok(out.finish().into_bytes())
     }
 
-    /// The names of the secrets that the body contains or signs with, sorted, each once.
+    /// Returns the names of the secrets that the body contains or signs with, sorted and without
+    /// duplicates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let names = self.programs().flat_map(|program| &program.secrets);
         names.map(|name| &**name).collect::<std::collections::BTreeSet<&str>>().into_iter()
     }
 
-    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.programs().any(|program| program.variables.contains(&Variable::Event))
@@ -102,7 +105,7 @@ impl BodyTemplate {
     }
 }
 
-/// A limit is exceeded, and the rest is not read.
+/// Returned when a limit is exceeded; compilation then stops.
 struct Stop;
 
 struct Compiling {
@@ -190,7 +193,7 @@ impl Compiling {
     }
 }
 
-/// The place of a member: `body.text`, or `body["other name"]`.
+/// Returns the place of a member: `body.text`, or `body["other name"]`.
 pub(crate) fn member(place: &str, name: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');

@@ -1,33 +1,33 @@
-//! The fuel of one request, and texts that are built within it.
+//! [`Budget`]: the fuel of one request, and [`Bounded`]: texts that are built within it.
 //!
-//! Separate because everything that grows grows here: a byte is paid for before it is appended. Evaluation never allocates
-//! in another way, except for lists, whose items are paid for as steps.
+//! This module is separate because all growth happens here. A byte is paid for before it is
+//! appended. Evaluation allocates nothing else except lists, whose items are paid for too.
 
 use std::cell::Cell;
 
 use super::error::Fault;
 use super::limits::FUEL_MAX;
 
-/// One expression that is evaluated.
+/// Cost of evaluating one expression.
 pub(super) const STEP: u64 = 64;
-/// An item of a list that is built, or that a loop visits.
+/// Cost of an item of a list that is built, or of an iteration of a loop.
 pub(super) const ITEM: u64 = 128;
-/// A byte of the event or the template that is read.
+/// Cost of reading a byte of the event or the template.
 pub(super) const READ: u64 = 1;
-/// A byte of a name that is looked up in an object: it is compared with several.
+/// Cost of a byte of a name that is looked up in an object. It is compared with several names.
 pub(super) const LOOKUP: u64 = 8;
-/// A byte of the output.
+/// Cost of a byte of the output.
 pub(super) const WRITTEN: u64 = 2;
-/// A byte of a text that an expression builds.
+/// Cost of a byte of a text that an expression builds.
 pub(super) const BUILT: u64 = 4;
 
-/// The fuel that is left; shared by all templates of one request.
+/// The remaining fuel, which all templates of one request share.
 pub(super) struct Budget {
     remaining: Cell<u64>,
 }
 
 impl Budget {
-    /// The fuel of one request.
+    /// Returns the fuel of one request.
     pub(super) fn new() -> Self {
         Self { remaining: Cell::new(FUEL_MAX) }
     }
@@ -47,14 +47,14 @@ impl Budget {
         })
     }
 
-    /// The fuel that was used.
+    /// Returns the fuel that was used.
     #[cfg(test)]
     pub(super) fn spent(&self) -> u64 {
         FUEL_MAX - self.remaining.get()
     }
 }
 
-/// A text that cannot become longer than its limit.
+/// A text with a maximum length.
 pub(super) struct Bounded<'b> {
     text: String,
     max_bytes: usize,
@@ -63,7 +63,7 @@ pub(super) struct Bounded<'b> {
 }
 
 impl<'b> Bounded<'b> {
-    /// An empty text; each byte costs `cost`.
+    /// Returns an empty text whose bytes cost `cost` each.
     pub(super) fn new(max_bytes: usize, cost: u64, budget: &'b Budget) -> Self {
         Self { text: String::new(), max_bytes, cost, budget }
     }
@@ -71,14 +71,14 @@ impl<'b> Bounded<'b> {
     /// Appends a text.
     ///
     /// # Errors
-    /// It would become too long, or the fuel is used up.
+    /// The text would exceed its maximum length, or the fuel is used up.
     pub(super) fn push(&mut self, text: &str) -> Result<(), Fault> {
         self.pay(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
-    /// Pays for bytes that are appended afterwards.
+    /// Pays for bytes before they are appended.
     fn pay(&self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.max_bytes - self.text.len() {
             return Err(Fault::new(format!("the result is longer than {} bytes", self.max_bytes)));
@@ -86,12 +86,12 @@ impl<'b> Bounded<'b> {
         self.budget.spend(bytes, self.cost)
     }
 
-    /// The text so far.
+    /// Returns the text.
     pub(super) fn finish(self) -> String {
         self.text
     }
 
-    /// The budget that pays for it.
+    /// Returns the budget that pays for the text.
     pub(super) fn budget(&self) -> &'b Budget {
         self.budget
     }

@@ -1,4 +1,4 @@
-//! Times as text, by a format of `strftime`.
+//! Formats times with `strftime` formats.
 
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -7,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::error::Fault;
 use super::value::{Number, Value};
 
-/// The longest format; each of its signs is at most some 20 characters long in the result.
+/// Maximum length of a format. Each conversion results in at most about 20 characters.
 const FORMAT_MAX_BYTES: usize = 128;
 
-/// Checks a format with one time.
+/// Checks a format by formatting a time.
 ///
 /// # Errors
-/// It is too long, or `strftime` does not have one of its signs.
+/// The format is too long, or has an unknown conversion.
 pub(super) fn check(format: &str) -> Result<(), Fault> {
     if format.len() > FORMAT_MAX_BYTES {
         return Err(Fault::new(format!(
@@ -26,7 +26,7 @@ pub(super) fn check(format: &str) -> Result<(), Fault> {
     })
 }
 
-/// An RFC 3339 time or the seconds since 1970, in UTC.
+/// Formats an RFC 3339 time, or a number of seconds since 1970, in UTC.
 ///
 /// # Errors
 /// The value is neither.

@@ -1,42 +1,43 @@
-//! Errors of templates and of their rendering.
+//! [`TemplateError`]: errors of compiling and rendering templates.
 
 use thiserror::Error;
 
-/// The most characters of a template that an error repeats.
+/// Maximum length of a quotation of a template, in characters.
 const QUOTED_MAX_CHARACTERS: usize = 120;
 
-/// A template cannot be compiled or rendered. Contains text of the template, but no value of an event and no secret.
+/// An error of compiling or rendering a template. It contains text of the template, but no value of
+/// the event and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place}: {}", self.problem())]
 pub struct TemplateError {
-    /// The field that holds the template, such as `spec.destination.body.attachments[0].text`.
+    /// The field with the template, such as `spec.destination.body.attachments[0].text`.
     pub place: String,
-    /// The part of the template that fails, at most 120 characters.
+    /// The failing part of the template, at most 120 characters.
     pub expression: String,
     /// The problem and its solution, in one sentence.
     pub reason: String,
 }
 
 impl TemplateError {
-    /// An error of a part of a template.
+    /// Returns an error about a part of a template.
     pub(super) fn new(place: &str, expression: &str, reason: impl Into<String>) -> Self {
         Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
     }
 
-    /// The expression and the reason, for a message that names the place in another way.
+    /// Returns expression and reason, for messages that state the place in another way.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("{}{}", shown(&self.expression), self.reason)
     }
 
-    /// Removes the text of the template. It may hold a credential.
+    /// Removes the text of the template, which may contain a credential.
     #[must_use]
     pub fn without_expression(self) -> Self {
         Self { expression: String::new(), ..self }
     }
 }
 
-/// The expression before a reason; nothing if the error is about the whole field.
+/// Formats the expression before a reason. It is empty if the error concerns the whole field.
 fn shown(expression: &str) -> String {
     if expression.is_empty() { String::new() } else { format!("`{expression}`: ") }
 }
@@ -46,13 +47,13 @@ fn shown(expression: &str) -> String {
 pub(super) struct Fault(pub(super) String);
 
 impl Fault {
-    /// A fault with this reason.
+    /// Returns a fault with this reason.
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }
 
-/// The first characters of a text of a template.
+/// Shortens a text of a template for a message.
 pub(super) fn quoted(text: &str) -> String {
     if text.chars().nth(QUOTED_MAX_CHARACTERS).is_none() {
         return text.to_owned();

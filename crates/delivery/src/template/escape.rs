@@ -1,9 +1,9 @@
-//! Texts inside JSON.
+//! Escapes text for JSON strings.
 
 use super::budget::Bounded;
 use super::error::Fault;
 
-/// Appends the inside of a JSON string.
+/// Appends a text escaped for the inside of a JSON string, without quotes.
 ///
 /// # Errors
 /// The output is full, or the fuel is used up.

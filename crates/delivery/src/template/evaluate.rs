@@ -1,8 +1,8 @@
 //! Renders compiled templates with the values of a request.
 //!
-//! Every expression costs a step, every turn of a loop another one. A value that does not exist is an error where it is
-//! used: in an output, an operator, a condition or a filter. Only `default`, `is defined` and `is undefined` accept it, and
-//! a path may lead through it.
+//! Every expression costs one step, and every iteration of a loop costs another. Using a missing
+//! value is an error: in an output, an operator, a condition or a filter. Only `default`,
+//! `is defined` and `is undefined` accept one, and a path may lead through one.
 
 use super::budget::{Bounded, ITEM, LOOKUP, READ, STEP};
 use super::error::{Fault, TemplateError, quoted};
@@ -15,23 +15,23 @@ use super::scope::Scope;
 use super::value::{Number, Value};
 use super::values::Values;
 
-/// A failure and the tag that it is in.
+/// A tag, and the error in it.
 type Failure = (Box<str>, Fault);
 
-/// One turn of a loop.
+/// One iteration of a loop.
 struct Turn<'v> {
     item: Value<'v>,
     index: usize,
     length: usize,
 }
 
-/// The rendering of one template.
+/// Renders one template.
 pub(super) struct Evaluator<'v> {
     scope: Scope<'v>,
     turns: Vec<Turn<'v>>,
 }
 
-/// Writes a template.
+/// Appends a rendered template.
 ///
 /// # Errors
 /// The part that cannot be rendered.
@@ -48,7 +48,7 @@ pub(super) fn render(
         .map_err(|(tag, fault)| TemplateError::new(&program.place, &tag, fault.0))
 }
 
-/// Writes the value of the only expression of a template as JSON.
+/// Appends the value of a template's only expression as JSON.
 ///
 /// # Errors
 /// The value does not exist or cannot be computed.
@@ -110,7 +110,7 @@ impl<'v> Evaluator<'v> {
         }
     }
 
-    /// The items that a loop visits; each costs a step before the list is built.
+    /// Returns the items of a loop. They are paid for before the list is built.
     fn items(
         &mut self,
         expression: &'v Expression,
@@ -140,7 +140,7 @@ impl<'v> Evaluator<'v> {
         Ok(kept)
     }
 
-    /// The value of an expression, which must exist.
+    /// Evaluates an expression whose value must exist.
     pub(super) fn defined(&mut self, expression: &'v Expression) -> Result<Value<'v>, Fault> {
         let value = self.value(expression)?;
         if matches!(value, Value::Undefined) {
@@ -153,7 +153,7 @@ impl<'v> Evaluator<'v> {
         Ok(value)
     }
 
-    /// The value of an expression, or nothing.
+    /// Evaluates an expression; the value may be `Undefined`.
     pub(super) fn value(&mut self, expression: &'v Expression) -> Result<Value<'v>, Fault> {
         self.scope.budget.spend(1, STEP)?;
         match expression {
@@ -321,7 +321,7 @@ impl<'v> Evaluator<'v> {
     }
 }
 
-/// A position in a list of this length; negative ones count from its end.
+/// Returns a position in a list of this length. Negative positions count from the end.
 fn index(value: &Value<'_>, length: usize) -> Result<i128, Fault> {
     let Some(Number::Integer(at)) = value.as_number() else {
         return Err(Fault::new(format!(

@@ -1,14 +1,15 @@
-//! Expressions and statements of templates, checked.
+//! The checked expressions and statements of templates.
 //!
-//! Separate because this is the whole language: an operator, filter, test or statement without a variant here does not
-//! exist. The values own their texts, so a compiled template can be shared between threads.
+//! This module is separate because it defines the whole language: an operator, filter, test or
+//! statement without a variant here does not exist. The values own their texts, so threads can
+//! share a compiled template.
 
 use super::value::Number;
 
-/// A name that templates may use.
+/// A variable of templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variable {
-    /// The event; not in batches.
+    /// The event; undefined in batches.
     Event,
     /// All events of the request.
     Events,
@@ -19,7 +20,7 @@ pub(super) enum Variable {
 }
 
 impl Variable {
-    /// All, with their names.
+    /// All variables with their names.
     pub(super) const NAMED: [(&'static str, Self); 4] = [
         ("event", Self::Event),
         ("events", Self::Events),
@@ -39,20 +40,20 @@ impl Variable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopMember {
-    /// The number of the turn, from 1.
+    /// The number of the iteration, from 1.
     Index,
-    /// The number of the turn, from 0.
+    /// The number of the iteration, from 0.
     Index0,
-    /// True in the first turn.
+    /// True in the first iteration.
     First,
-    /// True in the last turn.
+    /// True in the last iteration.
     Last,
-    /// The number of turns.
+    /// The number of iterations.
     Length,
 }
 
 impl LoopMember {
-    /// All, with their names.
+    /// All members with their names.
     pub(super) const NAMED: [(&'static str, Self); 5] = [
         ("index", Self::Index),
         ("index0", Self::Index0),
@@ -62,21 +63,21 @@ impl LoopMember {
     ];
 }
 
-/// An operator on numbers.
+/// An arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     Add,
     Subtract,
     Multiply,
-    /// `/`: the result has a fraction.
+    /// `/`: division with a fraction.
     Divide,
-    /// `//`: rounds down.
+    /// `//`: division that rounds down.
     DivideWhole,
-    /// `%`: the remainder has the sign of the divisor.
+    /// `%`: the remainder, with the sign of the divisor.
     Remainder,
 }
 
-/// An operator that compares.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -85,12 +86,12 @@ pub(super) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// `in`: an item of a list, a member of an object, or a part of a text.
+    /// `in`: finds an item of a list, a member of an object, or a part of a text.
     In,
     NotIn,
 }
 
-/// The test after `is`.
+/// A test after `is`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
     /// The value exists.
@@ -111,7 +112,7 @@ pub(super) enum Test {
 }
 
 impl Test {
-    /// All, with their names.
+    /// All tests with their names.
     pub(super) const NAMED: [(&'static str, Self); 8] = [
         ("defined", Self::Defined),
         ("undefined", Self::Undefined),
@@ -124,16 +125,17 @@ impl Test {
     ];
 }
 
-/// The filter after `|`.
+/// A filter after `|`.
 #[derive(Debug)]
 pub(super) enum Filter {
-    /// `default(value)`, for a value that does not exist, or with `default(value, true)` also for one that is false or empty.
+    /// `default(value)` replaces a missing value; `default(value, true)` also replaces a false or
+    /// empty one.
     Default(Box<Expression>, bool),
-    /// `tojson`: the JSON as a text.
+    /// `tojson`: the value as JSON text.
     ToJson,
-    /// `date("%Y-%m-%d")`, in UTC.
+    /// `date("%Y-%m-%d")`: a time in UTC.
     Date(Box<str>),
-    /// `base64`: with the standard alphabet and padding.
+    /// `base64`: standard alphabet with padding.
     Base64,
     Upper,
     Lower,
@@ -141,7 +143,7 @@ pub(super) enum Filter {
     Replace(Box<Expression>, Box<Expression>),
     /// `join(separator)`
     Join(Option<Box<Expression>>),
-    /// `urlencode`: as a value of a form; a space is `+`.
+    /// `urlencode`: encoded like a form value; a space is `+`.
     UrlEncode,
     /// `hmac("NAME")`: HMAC-SHA256 with a secret, in hexadecimal digits.
     Hmac(Box<str>),
@@ -152,7 +154,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// The arguments that are computed before it is applied.
+    /// Returns the arguments that are evaluated before the filter is applied.
     pub(super) fn arguments(&self) -> [Option<&Expression>; 2] {
         match self {
             Self::Replace(old, new) => [Some(old), Some(new)],
@@ -175,7 +177,7 @@ impl Filter {
 /// The names of all filters, for messages.
 pub(super) const FILTERS: &str = "default, tojson, date, base64, upper, lower, replace, join, urlencode, hmac, length, first and last";
 
-/// A value that is computed for each request.
+/// An expression that is evaluated for each request.
 #[derive(Debug)]
 pub(super) enum Expression {
     Null,
@@ -186,11 +188,12 @@ pub(super) enum Expression {
     /// A list of values.
     List(Vec<Self>),
     Object(Vec<(Box<str>, Self)>),
-    /// A name.
+    /// The first part of a path, such as `event`.
     Variable(Variable),
-    /// The item of the loop at this position from the outside.
+    /// The item of a loop. The first field is the position of the loop, counted from the outermost;
+    /// the second is the name.
     Item(usize, Box<str>),
-    /// A member of `loop`, for the loop at this position from the outside.
+    /// A member of `loop`, with the position of the loop, counted from the outermost.
     Loop(usize, LoopMember),
     /// `secret("NAME")`
     Secret(Box<str>),
@@ -208,7 +211,7 @@ pub(super) enum Expression {
     And(Box<Self>, Box<Self>),
     /// `left or right`
     Or(Box<Self>, Box<Self>),
-    /// An operator on numbers.
+    /// An arithmetic operation.
     Arithmetic(Arithmetic, Box<Self>, Box<Self>),
     /// `left ~ right`
     Concatenation(Box<Self>, Box<Self>),
@@ -217,9 +220,9 @@ pub(super) enum Expression {
     /// `then if condition else otherwise`
     Conditional {
         condition: Box<Self>,
-        /// The value if it is true.
+        /// The value if the condition is true.
         then: Box<Self>,
-        /// The value if it is false; without one the value does not exist.
+        /// The value if the condition is false; undefined if there is none.
         otherwise: Option<Box<Self>>,
     },
     /// `value | filter`
@@ -229,7 +232,7 @@ pub(super) enum Expression {
 }
 
 impl Expression {
-    /// The path of the template that leads to a value, for messages: `event.data.items[0]`.
+    /// Returns the path in the template that leads to a value, for messages: `event.data.items[0]`.
     pub(super) fn path(&self) -> Option<String> {
         if let Self::Variable(variable) = self {
             return Some(variable.name().to_owned());
@@ -252,11 +255,11 @@ impl Expression {
     }
 }
 
-/// An expression and the tag that contains it, for errors.
+/// An expression with its tag, for errors.
 #[derive(Debug)]
 pub(super) struct Tagged {
     pub(super) expression: Expression,
-    /// The first characters of its tag.
+    /// The first characters of the tag.
     pub(super) tag: Box<str>,
 }
 
@@ -269,19 +272,19 @@ pub(super) enum Node {
     Output(Tagged),
     If {
         condition: Tagged,
-        /// Written if the condition is true.
+        /// Rendered if the condition is true.
         then: Vec<Self>,
-        /// Written if the condition is false.
+        /// Rendered if the condition is false.
         otherwise: Vec<Self>,
     },
     For {
         /// A list, or an object whose names are the items.
         items: Tagged,
-        /// Selects the items that the loop visits.
+        /// Selects the items of the loop.
         filter: Option<Expression>,
-        /// Written for each item.
+        /// Rendered for each item.
         body: Vec<Self>,
-        /// Written if there is no item.
+        /// Rendered if there is no item.
         otherwise: Vec<Self>,
     },
 }

@@ -1,4 +1,4 @@
-//! The filters.
+//! The filters of templates.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,13 +13,13 @@ use super::expression::Filter;
 use super::scope::Scope;
 use super::value::Value;
 
-/// No letter becomes longer than this many times its bytes in the other case (Unicode, `SpecialCasing.txt`).
+/// Maximum growth of a text in bytes when its case changes (Unicode, `SpecialCasing.txt`).
 const CASE_GROWTH_MAX: usize = 3;
 
-/// Applies a filter to a value; `default` has done its work before.
+/// Applies a filter to a value. The evaluator itself handles `default`.
 ///
 /// # Errors
-/// The filter has no result for the value, or the fuel is used up.
+/// The filter does not accept the value, or the fuel is used up.
 pub(super) fn apply<'v>(
     scope: Scope<'v>,
     value: &Value<'v>,
@@ -51,7 +51,7 @@ pub(super) fn apply<'v>(
         }
         Filter::UrlEncode => {
             let text = text_of(value, "urlencode")?;
-            // A byte becomes three characters at most.
+            // A byte becomes at most three characters.
             built(scope, text.len() * 3, || byte_serialize(text.as_bytes()).collect())
         }
         Filter::Replace(..) => {
@@ -73,7 +73,7 @@ pub(super) fn apply<'v>(
     }
 }
 
-/// A text of at most so many bytes, which are paid for before it is built.
+/// Builds a text of at most `max_bytes`, which are paid for in advance.
 fn built<'v>(
     scope: Scope<'v>,
     max_bytes: usize,

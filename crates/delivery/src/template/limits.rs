@@ -1,36 +1,44 @@
 //! The limits of templates.
 //!
-//! Separate because each limit depends on others: the fuel bounds the steps that the tags allow.
+//! This module is separate because the limits depend on each other: the fuel bounds the steps that
+//! the tags allow.
 
-/// The longest text of one template.
+/// Maximum size of one template.
 pub const TEMPLATE_MAX_BYTES: usize = 16 * 1024;
-/// The longest JSON of one body template, with everything that is constant.
+/// Maximum size of one body template as JSON, with all constant parts.
 pub const BODY_TEMPLATE_MAX_BYTES: usize = 256 * 1024;
-/// The most strings with expressions in one body template.
+/// Maximum number of strings with expressions in one body template.
 pub const BODY_STRINGS_MAX: usize = 500;
-/// The most lists and objects of a body template inside each other.
+/// Maximum nesting of lists and objects in a body template.
 pub const BODY_DEPTH_MAX: usize = 64;
-/// The most `{{ }}` and `{% %}` of one template.
+/// Maximum number of `{{ }}` and `{% %}` in one template.
 pub const TAGS_MAX: usize = 200;
-/// The most tokens of one `{{ }}` or `{% %}`: the parser calls itself once for each `-`, `not` and `else` in a row.
+/// Maximum number of tokens in one `{{ }}` or `{% %}`. The parser recurses for each consecutive
+/// `-`, `not` and `else`.
 pub const TAG_TOKENS_MAX: usize = 200;
-/// The most brackets inside each other.
+/// Maximum nesting of brackets.
 pub const BRACKETS_MAX: usize = 16;
-/// The most `if` and `for` inside each other.
+/// Maximum nesting of `if` and `for`.
 pub const STATEMENTS_NESTED_MAX: usize = 8;
-/// The most operators, filters and members inside each other.
+/// Maximum nesting of operators, filters and members.
 pub const EXPRESSION_DEPTH_MAX: usize = 64;
-/// The most lists and objects of an event inside each other, where a template writes or compares them; `serde_json` reads
-/// as many.
+/// Maximum nesting of lists and objects in a value that a template writes or compares. `serde_json`
+/// has the same limit for parsing.
 pub const JSON_DEPTH_MAX: usize = 128;
-/// The longest rendered body, and the longest text that an expression builds.
+/// Maximum size of a rendered body, and of a text that an expression builds.
 pub const RENDERED_MAX_BYTES: usize = 1024 * 1024;
-/// The longest rendered header value.
+/// Maximum size of a rendered header value.
 pub const HEADER_MAX_BYTES: usize = 4 * 1024;
-/// The longest rendered query value, encoded.
+/// Maximum size of a rendered and encoded query value.
 pub const QUERY_VALUE_MAX_BYTES: usize = 4 * 1024;
-/// The longest rendered URL of a path template.
+/// Maximum size of the rendered URL of a path template.
 pub const URL_MAX_BYTES: usize = 8 * 1024;
-/// The work that all templates of one request may do. A step of evaluation costs 64, a byte that is read 1, and a byte of output 2. A byte of
-/// a text that an expression builds costs 4. So at most 131,072 steps are done, and at most 2 MiB are built besides the output.
+/// The fuel for all templates of one request.
+///
+/// - A step of evaluation costs 64.
+/// - A byte that is read costs 1.
+/// - A byte of the output costs 2.
+/// - A byte of a text that an expression builds costs 4.
+///
+/// So evaluation is limited to 131,072 steps, and to 2 MiB of texts besides the output.
 pub const FUEL_MAX: u64 = 8 * 1024 * 1024;

@@ -1,7 +1,8 @@
-//! The parser's tree → [`Node`] and [`Expression`].
+//! Translates the parser's syntax tree to [`Node`] and [`Expression`].
 //!
-//! Separate because this is the list of what is allowed: a form without a translation is an error that names it. Names are
-//! resolved here, so an unknown name is found before an event arrives.
+//! This module is separate because it lists what is allowed: a form without a translation is an
+//! error that names the form. Names are resolved here, so an unknown name is found before an event
+//! arrives.
 
 use std::collections::BTreeSet;
 
@@ -18,32 +19,33 @@ use super::limits::EXPRESSION_DEPTH_MAX;
 use super::syntax::Tags;
 use super::value::Number;
 
-/// A failure and the tag that it is in.
+/// A tag, and the error in it.
 type Failure<'t> = (&'t str, Fault);
 
-/// A part of a secret, or another spelling of it, would not be recognised where it has to be hidden.
+/// A part of a secret, or another encoding of it, could not be found where it must be hidden.
 const SECRET_AS_IT_IS: &str =
     "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once";
 
 /// The translation of one template.
 pub(super) struct Lowering<'t> {
     tags: &'t Tags<'t>,
-    /// The names of the items of the loops, from the outside.
+    /// The names of loop items, from the outermost loop.
     items: Vec<Box<str>>,
-    /// True inside the filter of a loop, which has no `loop`.
+    /// True within the filter of a loop, where `loop` does not exist.
     is_loop_filter: bool,
     depth: usize,
-    /// The calls of `secret` so far, and the filters that were applied to them.
+    /// The number of calls of `secret` so far; the next field counts the filters applied to
+    /// secrets.
     secret_calls: usize,
     secret_filters: usize,
     /// The secrets that the template names.
     pub(super) secrets: BTreeSet<Box<str>>,
-    /// The variables that the template reads.
+    /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,
 }
 
 impl<'t> Lowering<'t> {
-    /// A translation of the template with these tags.
+    /// Returns the translation of a template with these tags.
     pub(super) fn new(tags: &'t Tags<'t>) -> Self {
         Self {
             tags,
@@ -282,12 +284,14 @@ impl<'t> Lowering<'t> {
         Err(Fault::new(format!("there is no function `{name}`; the only function is `secret`")))
     }
 
-    /// Checks that no secret was named since there were so many calls.
+    /// Checks that the expression just translated contains no secret. `secrets` is the number of
+    /// calls before it.
     fn check_as_it_is(&self, secrets: usize) -> Result<(), Fault> {
         if self.secret_calls > secrets { Err(Fault::new(SECRET_AS_IT_IS)) } else { Ok(()) }
     }
 
-    /// The name of a secret is literal, so that all secrets are known before an event arrives.
+    /// Reads the name of a secret. It must be literal, so that all secrets are known before an
+    /// event arrives.
     fn secret(&mut self, arguments: &[CallArg<'_>], form: &str) -> Result<Box<str>, Fault> {
         let name = match arguments {
             [CallArg::Pos(name)] => text_of(name).filter(|name| !name.is_empty()),
@@ -305,7 +309,7 @@ impl<'t> Lowering<'t> {
         let (secrets, filters) = (self.secret_calls, self.secret_filters);
         let value = self.boxed(value)?;
         if self.secret_calls > secrets {
-            // Answers are searched for the secret in these spellings, each applied once.
+            // Responses are searched for a secret in these encodings, each applied once.
             let is_searched = matches!(filter.name, "base64" | "tojson" | "urlencode");
             if !is_searched || self.secret_filters > filters {
                 return Err(Fault::new(SECRET_AS_IT_IS));

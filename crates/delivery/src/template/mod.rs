@@ -1,19 +1,21 @@
-//! Templates of requests: bodies, header values, query values and paths made from an event.
+//! Templates of requests: bodies, header values, query values and paths that are made from an
+//! event.
 //!
-//! Separate because a template is a program that a subscription's author writes and an event's author feeds, and neither
-//! may harm the function that runs it. The syntax is that of Jinja: `minijinja` reads it (`syntax`), and nothing else of
-//! that crate runs. `lower` translates its tree into an `expression` of our own and refuses everything that is not
-//! listed there, and `evaluate` computes it.
+//! This module is separate because a template is a program: its author writes the subscription, and
+//! its input comes from publishers. Neither may harm the function that runs it. The syntax is that
+//! of Jinja. `minijinja` parses it (`syntax`), and no other part of that crate runs. `lower`
+//! translates the syntax tree to an `expression` and refuses everything without a translation.
+//! `evaluate` computes the result.
 //!
-//! Promises:
-//! - Time and memory are bounded before they are used: see [`limits`] and `budget`.
-//! - A value of an event is data: it is never evaluated, and no value can break the JSON, the header, the query or the
-//!   path that contains it.
-//! - Errors contain the place, the template and a reason, but never a value of the event or a secret.
-//!
-//! Numbers: integers from -2^63 to 2^64-1 are written digit by digit as published. `serde_json` has already read all other
-//! numbers as `f64` before they arrive here: of `12345678901234567890123` the first 17 digits remain, `1e2` is written as
-//! `100.0`, and `1.10` as `1.1`. The members of an object are sorted by name, because `serde_json` sorts them.
+//! - Time and memory are limited in advance: see [`limits`] and `budget`.
+//! - A value of an event is data and is never evaluated. No value can break the JSON, header, query
+//!   or path that contains it.
+//! - Errors contain the place, text of the template and a reason, but never a value of the event or
+//!   a secret.
+//! - Integers from -2^63 to 2^64-1 are written digit by digit as published.
+//! - `serde_json` parses all other numbers as `f64`. So `12345678901234567890123` keeps its first
+//!   17 digits, `1e2` becomes `100.0`, and `1.10` becomes `1.1`.
+//! - `serde_json` sorts the members of objects by name.
 
 mod body;
 mod budget;

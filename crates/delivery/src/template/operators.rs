@@ -1,16 +1,18 @@
-//! Operators: calculation with numbers, and comparison of values.
+//! Operators: arithmetic with numbers, and comparison of values.
 //!
-//! Separate because each must pay for what it reads, and none may build anything.
+//! This module is separate because operators follow one rule: each pays for what it reads, and none
+//! builds a text or a list.
 
 use super::budget::{Budget, LOOKUP, READ, STEP};
 use super::error::Fault;
 use super::expression::{Arithmetic, Comparison};
 use super::value::{Number, Value, check_depth};
 
-/// Calculates with two numbers: integers exactly, and with a float as floats.
+/// Computes with two numbers. Integers are exact; if one operand is a float, both are converted to
+/// floats.
 ///
 /// # Errors
-/// One is not a number, the divisor is 0, or the result is not a number of 64 bits.
+/// An operand is not a number, the divisor is 0, or the result does not fit into 64 bits.
 pub(super) fn calculate(
     operator: Arithmetic,
     left: &Value<'_>,
@@ -35,17 +37,18 @@ pub(super) fn calculate(
     calculated.ok_or_else(|| Fault::new("the result is too large"))
 }
 
-/// The negative of a number.
+/// Negates a number.
 ///
 /// # Errors
-/// It is not a number, or too large.
+/// The value is not a number, or the result is too large.
 pub(super) fn negative(value: &Value<'_>) -> Result<Number, Fault> {
     calculate(Arithmetic::Subtract, &Value::Number(Number::Integer(0)), value)
 }
 
-/// Operands have 64 bits, so here only a product can overflow 128. The divisor is not 0.
+/// Computes with two integers of at most 64 bits. Only a product can overflow 128 bits. The caller
+/// has checked that the divisor is not 0.
 fn integers(operator: Arithmetic, left: i128, right: i128) -> Option<Number> {
-    // With a positive divisor Euclid's division is the one that rounds down.
+    // With a positive divisor, Euclidean division rounds down.
     let (dividend, divisor) = if right < 0 { (-left, -right) } else { (left, right) };
     let calculated = match operator {
         Arithmetic::Add => left + right,
@@ -76,7 +79,7 @@ fn floats(operator: Arithmetic, left: f64, right: f64) -> f64 {
 /// Compares two values.
 ///
 /// # Errors
-/// They have no order, the right one contains nothing, or the fuel is used up.
+/// The values have no order, the right one cannot contain values, or the fuel is used up.
 pub(super) fn compare(
     comparison: Comparison,
     left: &Value<'_>,

@@ -1,4 +1,5 @@
-//! The ways in which a text is written: each output has its own characters that a value must not add.
+//! [`Encoding`]: how rendered text is escaped for each kind of output, so that a value cannot break
+//! its structure.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::form_urlencoded::byte_serialize;
@@ -9,26 +10,27 @@ use super::escape::push_json_text;
 use super::limits::RENDERED_MAX_BYTES;
 use super::value::Value;
 
-/// The characters that are encoded in a segment of a path: all but the unreserved characters of RFC 3986, 2.3.
+/// Characters that are encoded in a segment of a path: all but the unreserved characters of RFC
+/// 3986, 2.3.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The destination of the output of a template.
+/// The kind of output of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// A body that is not JSON: as it is.
+    /// A body that is not JSON. Text is not escaped.
     Text,
     /// The inside of a JSON string.
     JsonString,
-    /// A header value; it is checked when it is complete.
+    /// A header value. It is checked after rendering.
     Header,
-    /// A value of a form.
+    /// A value of an HTML form.
     Query,
-    /// A URL: expressions are segments, other text is the URL itself.
+    /// A URL. Expressions are encoded as segments; other text is part of the URL.
     Path,
 }
 
 impl Encoding {
-    /// Appends text of the template.
+    /// Appends literal text of the template.
     ///
     /// # Errors
     /// The output is full, or the fuel is used up.
@@ -40,7 +42,8 @@ impl Encoding {
         }
     }
 
-    /// Returns true if the output has a form for a value. Headers, queries and paths have none for lists, objects and null.
+    /// Returns true if this kind of output can represent a value. Headers, queries and paths cannot
+    /// represent lists, objects and null.
     fn accepts(self, value: &Value<'_>) -> bool {
         match self {
             Self::Text | Self::JsonString => true,
@@ -51,12 +54,12 @@ impl Encoding {
         }
     }
 
-    /// Appends the value of an expression: a text as it is, another value as its JSON.
+    /// Appends the value of an expression: a text unquoted, another value as JSON.
     ///
     /// # Errors
-    /// The output is full, the fuel is used up, or the output has no form for such a value.
+    /// The output is full, the fuel is used up, or the output cannot represent the value.
     pub(super) fn push_value(self, value: &Value<'_>, out: &mut Bounded<'_>) -> Result<(), Fault> {
-        // Checked before the JSON of a large value is built.
+        // Checked first, to avoid building the JSON of a large value.
         if !self.accepts(value) {
             let kind = value.kind();
             return Err(Fault::new(format!(

@@ -1,7 +1,8 @@
-//! URLs with expressions in their path.
+//! [`PathTemplate`]: a URL with expressions in its path.
 //!
-//! Separate because a value must not change where a request goes: not the host, and not the part of the path that the
-//! author wrote. The URL that results is parsed and compared with what was meant.
+//! This module is separate because a value must not redirect a request. It can change neither the
+//! host nor the segments that the author wrote. The rendered URL is parsed and compared with the
+//! template.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::output::Encoding;
 use super::program::Program;
 use super::values::Values;
 
-/// A URL with expressions in its path, compiled; cloning it shares it.
+/// A compiled URL with expressions in its path. Clones share the compiled form.
 #[derive(Debug, Clone)]
 pub struct PathTemplate {
     program: Arc<Program>,
@@ -24,12 +25,13 @@ pub struct PathTemplate {
 }
 
 impl PathTemplate {
-    /// Compiles an `http` or `https` URL. `place` is the field that holds it, such as `spec.destination.url`.
+    /// Compiles an `http` or `https` URL. `place` is the name of its field, such as
+    /// `spec.destination.url`.
     ///
     /// # Errors
-    /// An expression is not in the path, or is not valid; or the text is not a URL.
+    /// An expression is outside the path or invalid, or the text is not a URL.
     pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
-        // The text of a URL is in no error: it may hold credentials.
+        // No error quotes the URL: it may contain credentials.
         let program = Program::compile(url, place).map_err(TemplateError::without_expression)?;
         let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
         let is_plain = |sign: &str| url.matches(sign).count() == outputs;
@@ -45,11 +47,11 @@ impl PathTemplate {
         Ok(template)
     }
 
-    /// Renders the URL. Each expression is a segment of the path, or a part of one, and never more.
+    /// Renders the URL. Each expression is one segment of the path, or a part of one.
     ///
     /// # Errors
-    /// An expression cannot be rendered, or its value would change the path: it is empty, or the segment would be `.` or
-    /// `..`.
+    /// An expression cannot be rendered, or its value would change the path: it is empty, or the
+    /// segment would be `.` or `..`.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {
@@ -62,18 +64,20 @@ impl PathTemplate {
             .map_err(|fault| TemplateError::new(&self.program.place, "", fault.0))
     }
 
-    /// The names of the secrets that the path contains or signs with, sorted, each once.
+    /// Returns the names of the secrets that the path contains or signs with, sorted and without
+    /// duplicates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)
     }
 
-    /// The URL, if the parser reads exactly the path that is written.
+    /// Parses a rendered URL, and checks that it has exactly the host and the segments of the
+    /// rendered text.
     fn checked(&self, rendered: &str) -> Result<Url, Fault> {
         let changed =
             || Fault::new("the value would change the path: a segment cannot be `.` or `..`");
@@ -93,7 +97,7 @@ impl PathTemplate {
     }
 }
 
-/// The part of the URL before its path.
+/// Returns the URL up to its path. Checks that expressions are only in the path.
 fn base(nodes: &[Node]) -> Result<Url, Fault> {
     let only_path =
         || Fault::new("only the path of a URL can have expressions, after `https://host/`");
@@ -133,7 +137,7 @@ fn base(nodes: &[Node]) -> Result<Url, Fault> {
     Ok(parsed)
 }
 
-/// The URL with a segment that changes nothing in the place of each expression.
+/// Returns the URL with a harmless segment in place of each expression.
 fn sample(nodes: &[Node]) -> String {
     let parts = nodes.iter().map(|node| match node {
         Node::Text(text) => text,
@@ -142,7 +146,8 @@ fn sample(nodes: &[Node]) -> String {
     parts.collect()
 }
 
-/// Returns the part after the authority of an `http` URL, up to its query; `None` for other text.
+/// Returns the part of an `http` or `https` URL after the authority, up to the query; `None` for
+/// other text.
 fn path_of(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -152,7 +157,8 @@ fn path_of(url: &str) -> Option<&str> {
     path.filter(|_| is_http && !authority.is_empty())
 }
 
-/// A segment that a URL parser removes: `.`, `..`, or one of these with `%2e` as a dot.
+/// Returns true for a segment that a URL parser removes: `.`, `..`, or one of these with `%2e` as a
+/// dot.
 fn is_dots(segment: &str) -> bool {
     let plain = segment.to_ascii_lowercase().replace("%2e", ".");
     plain == "." || plain == ".."

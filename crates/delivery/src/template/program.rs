@@ -1,4 +1,4 @@
-//! One compiled template.
+//! [`Program`]: one compiled template.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use super::expression::{Node, Tagged, Variable};
 use super::lower::Lowering;
 use super::syntax::Tags;
 
-/// A template that is ready to be rendered; nothing in it refers to an event.
+/// A compiled template. It contains nothing of an event.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// The field that holds the template.
+    /// The field with the template.
     pub(super) place: Box<str>,
-    /// Its parts.
+    /// The parts of the template.
     pub(super) nodes: Vec<Node>,
-    /// The secrets that it names.
+    /// The secrets that the template names.
     pub(super) secrets: BTreeSet<Box<str>>,
-    /// The variables that it reads.
+    /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,
 }
 
@@ -24,7 +24,7 @@ impl Program {
     /// Compiles a text.
     ///
     /// # Errors
-    /// The first part that is not a template.
+    /// The first invalid part.
     pub(super) fn compile(text: &str, place: &str) -> Result<Self, TemplateError> {
         let failed =
             |(tag, fault): (&str, super::error::Fault)| TemplateError::new(place, tag, fault.0);
@@ -36,7 +36,7 @@ impl Program {
         Ok(Self { place: place.into(), nodes, secrets, variables })
     }
 
-    /// The expression, if the template is nothing else.
+    /// Returns the expression if the template consists of nothing else.
     pub(super) fn single(&self) -> Option<&Tagged> {
         match &self.nodes[..] {
             [Node::Output(tagged)] => Some(tagged),

@@ -1,4 +1,4 @@
-//! State that evaluation and filters share: the values of the request, and texts that are built within the budget.
+//! [`Scope`]: the values and the budget that evaluation and filters share.
 
 use super::budget::{BUILT, Bounded, Budget};
 use super::error::{Fault, quoted};
@@ -6,35 +6,35 @@ use super::limits::RENDERED_MAX_BYTES;
 use super::value::Value;
 use super::values::Values;
 
-/// The values of a request and their fuel.
+/// The values of a request, and their budget.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'v> {
-    /// The values of names.
+    /// The values of variables and secrets.
     pub(super) values: &'v Values,
-    /// Pays for all work.
+    /// The fuel that pays for all work.
     pub(super) budget: &'v Budget,
 }
 
 impl<'v> Scope<'v> {
-    /// The text of a secret.
+    /// Returns the text of a secret.
     pub(super) fn secret(&self, name: &str) -> Result<&'v str, Fault> {
         let secret = self.values.secret(name);
         secret.ok_or_else(|| Fault::new(format!("the secret `{}` was not looked up", quoted(name))))
     }
 
-    /// A text that grows within the budget.
+    /// Returns an empty text that grows within the budget.
     pub(super) fn builder(&self) -> Bounded<'v> {
         Bounded::new(RENDERED_MAX_BYTES, BUILT, self.budget)
     }
 
-    /// The JSON of a value.
+    /// Returns the JSON of a value.
     pub(super) fn json(&self, value: &Value<'v>) -> Result<Bounded<'v>, Fault> {
         let mut json = self.builder();
         value.write_json(&mut json, 0)?;
         Ok(json)
     }
 
-    /// Appends a value: a text as it is, another value as its JSON.
+    /// Appends a value: a text unquoted, another value as JSON.
     pub(super) fn push(&self, value: &Value<'v>, built: &mut Bounded<'v>) -> Result<(), Fault> {
         match value.as_text() {
             Some(text) => built.push(text),

@@ -1,7 +1,8 @@
-//! The tags of a template, counted before the parser sees them.
+//! [`Tags`]: the tags of a template, counted before the parser reads it.
 //!
-//! Separate because the parser of `minijinja` calls itself without a limit for each `-`, `not`, `else` and `elif` in a row.
-//! These limits keep its stack, and that of everything that follows, small.
+//! This module is separate because the parser of `minijinja` recurses without a limit for each
+//! consecutive `-`, `not`, `else` and `elif`. These limits bound its stack, and the stack of all
+//! later steps.
 
 use minijinja::machinery::{Span, Token, ast, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
@@ -17,7 +18,7 @@ pub fn has_tags(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| text.contains(start))
 }
 
-/// A template with its tags.
+/// A template with the positions of its tags.
 pub(super) struct Tags<'t> {
     text: &'t str,
     tags: Vec<Tag>,
@@ -30,10 +31,10 @@ struct Tag {
 }
 
 impl<'t> Tags<'t> {
-    /// Finds the tags.
+    /// Finds the tags and checks the limits.
     ///
     /// # Errors
-    /// The part of the template that is wrong, and why.
+    /// The invalid part of the template, and the reason.
     pub(super) fn read(text: &'t str) -> Result<Self, (&'t str, Fault)> {
         if text.len() > TEMPLATE_MAX_BYTES {
             let reason = format!(
@@ -57,7 +58,7 @@ impl<'t> Tags<'t> {
     /// Parses the template.
     ///
     /// # Errors
-    /// The part of the template that is wrong, and why.
+    /// The invalid part of the template, and the reason.
     pub(super) fn parse(&self) -> Result<ast::Stmt<'t>, (&'t str, Fault)> {
         parse(self.text, "", syntax()).map_err(|error| {
             let at = self.tags.iter().find(|tag| error.line() == Some(tag.line));
@@ -65,7 +66,7 @@ impl<'t> Tags<'t> {
         })
     }
 
-    /// The tag that contains the start of a span.
+    /// Returns the tag that contains the start of a span.
     pub(super) fn at(&self, span: Span) -> &'t str {
         let start = usize::try_from(span.start_offset).unwrap_or_default();
         let tag = self.tags.iter().rev().find(|tag| tag.start <= start);
@@ -81,7 +82,7 @@ impl<'t> Tags<'t> {
     }
 }
 
-/// The state of counting.
+/// The counters during the scan.
 struct Scan<'t> {
     tags: Tags<'t>,
     tokens: usize,
@@ -95,7 +96,7 @@ impl Scan<'_> {
         if matches!(token, Token::VariableStart | Token::BlockStart) {
             let (start, end) = (offset(span.start_offset), self.tags.text.len());
             self.tags.tags.push(Tag { start, end, line: span.start_line.into() });
-            // A statement's first token is its keyword.
+            // The first token of a statement is its keyword, so counting starts at 0 only there.
             (self.tokens, self.brackets) = (usize::from(matches!(token, Token::VariableStart)), 0);
             return limit(self.tags.tags.len(), TAGS_MAX, "tags");
         }
@@ -143,13 +144,14 @@ fn limit(count: usize, max: usize, counted: &str) -> Result<(), Fault> {
     Err(Fault::new(format!("more than {max} {counted}")))
 }
 
-/// The parser's reason contains only signs of the template.
+/// Converts an error of the parser. Its detail contains only text of the template.
 fn invalid(error: &minijinja::Error) -> Fault {
     let detail = error.detail().unwrap_or("it cannot be read");
     Fault::new(format!("not a valid template: {detail}"))
 }
 
-/// Jinja's own delimiters. A line feed at the end is kept, as all other text is.
+/// Returns the default delimiters of Jinja. A line feed at the end is kept, because it is part of
+/// the text.
 fn syntax() -> SyntaxConfig {
     let mut builder = SyntaxConfig::builder();
     builder.keep_trailing_newline(true);

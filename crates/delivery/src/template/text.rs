@@ -1,4 +1,5 @@
-//! Templates that are one text: bodies that are not JSON, header values and query values.
+//! [`TextTemplate`]: a template that is one text, for bodies that are not JSON, header values and
+//! query values.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::output::Encoding;
 use super::program::Program;
 use super::values::Values;
 
-/// A text with expressions, compiled; cloning it shares it.
+/// A compiled text with expressions. Clones share the compiled form.
 #[derive(Debug, Clone)]
 pub struct TextTemplate {
     program: Arc<Program>,
@@ -19,15 +20,17 @@ pub struct TextTemplate {
 }
 
 impl TextTemplate {
-    /// Compiles a text. `place` is the field that holds it, such as `spec.destination.headers[0].value`.
+    /// Compiles a text. `place` is the name of its field, such as
+    /// `spec.destination.headers[0].value`.
     ///
     /// # Errors
-    /// The first part that is not a template.
+    /// The first invalid part.
     pub fn compile(text: &str, place: &str) -> Result<Self, TemplateError> {
         Ok(Self { program: Program::compile(text, place)?.into(), text: text.into() })
     }
 
-    /// Renders a body that is not JSON. Values are written as they are: the receiver's format is not known here.
+    /// Renders a body that is not JSON. Values are not escaped, because the receiver's format is
+    /// unknown.
     ///
     /// # Errors
     /// The first part that cannot be rendered.
@@ -35,7 +38,7 @@ impl TextTemplate {
         self.render(values, Encoding::Text)
     }
 
-    /// Renders a header value, without white space around it. Characters other than ASCII are percent-encoded, as in all
+    /// Renders a header value and trims it. Non-ASCII characters are percent-encoded, as in all
     /// header values that come from events.
     ///
     /// # Errors
@@ -45,7 +48,7 @@ impl TextTemplate {
         header_value(&rendered, values.budget()).map_err(|fault| self.error(fault))
     }
 
-    /// Renders a query value, encoded as in a form: a space is `+`, and `&` is `%26`.
+    /// Renders a query value, encoded like a form value: a space is `+`, and `&` is `%26`.
     ///
     /// # Errors
     /// The first part that cannot be rendered.
@@ -64,12 +67,13 @@ impl TextTemplate {
         Ok(out.finish())
     }
 
-    /// The names of the secrets that the text contains or signs with, sorted, each once.
+    /// Returns the names of the secrets that the text contains or signs with, sorted and without
+    /// duplicates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Returns true if an expression reads `event`, which does not exist for a subscription that batches.
+    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)
@@ -80,7 +84,7 @@ impl TextTemplate {
     }
 }
 
-/// A rendered text as a header value.
+/// Returns a rendered text as a header value.
 fn header_value(text: &str, budget: &Budget) -> Result<String, Fault> {
     if text.chars().any(char::is_control) {
         return Err(Fault::new(

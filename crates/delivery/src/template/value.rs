@@ -1,6 +1,7 @@
-//! Values while a template is rendered.
+//! [`Value`]: values during rendering.
 //!
-//! Separate because they borrow from the event: a template that reads a large event copies nothing of it.
+//! This module is separate because values borrow from the event. A template can read a large event
+//! without copying it.
 
 use std::rc::Rc;
 
@@ -11,28 +12,28 @@ use super::error::Fault;
 use super::escape::push_json_text;
 use super::limits::JSON_DEPTH_MAX;
 
-/// A number of JSON.
+/// A JSON number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
-    /// An integer of 64 bits, signed or not; every other integer arrives as a float.
+    /// A signed or unsigned 64-bit integer. `serde_json` parses any other integer as a float.
     Integer(i128),
-    /// Any other number; finite.
+    /// Any other number; always finite.
     Float(f64),
 }
 
 impl Number {
-    /// An integer that 64 bits can hold.
+    /// Returns an integer if 64 bits can hold it.
     pub(super) fn integer(value: i128) -> Option<Self> {
         let holds = i64::try_from(value).is_ok() || u64::try_from(value).is_ok();
         holds.then_some(Self::Integer(value))
     }
 
-    /// A finite number.
+    /// Returns a float if it is finite.
     pub(super) fn float(value: f64) -> Option<Self> {
         value.is_finite().then_some(Self::Float(value))
     }
 
-    /// The number as JSON.
+    /// Returns the number as JSON.
     pub(super) fn written(self) -> String {
         match self {
             Self::Integer(value) => value.to_string(),
@@ -40,7 +41,7 @@ impl Number {
         }
     }
 
-    /// The nearest float.
+    /// Returns the nearest float.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a comparison or a quotient with floats is not exact anyway"
@@ -58,10 +59,10 @@ impl Number {
     }
 }
 
-/// A value; cheap to clone.
+/// A value that is cheap to clone.
 #[derive(Clone)]
 pub(super) enum Value<'v> {
-    /// Nothing: a member or an item that does not exist.
+    /// A member or an item that does not exist.
     Undefined,
     Null,
     /// `true` or `false`.
@@ -75,14 +76,14 @@ pub(super) enum Value<'v> {
     Elements(&'v [Json]),
     /// An object of the event.
     Members(&'v Map<String, Json>),
-    /// A list of the template.
+    /// A list in the template.
     List(Rc<[Self]>),
-    /// An object of the template.
+    /// An object in the template.
     Object(Rc<[(&'v str, Self)]>),
 }
 
 impl<'v> Value<'v> {
-    /// A value of an event.
+    /// Converts a JSON value of an event.
     pub(super) fn of(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Null,
@@ -94,7 +95,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// A text that an expression built.
+    /// Wraps a text that an expression built.
     pub(super) fn built(text: Bounded<'_>) -> Self {
         Self::Built(text.finish().into())
     }
@@ -103,7 +104,7 @@ impl<'v> Value<'v> {
         Self::Number(Number::Integer(i128::try_from(count).unwrap_or(i128::MAX)))
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if the value is a text.
     pub(super) fn as_text(&self) -> Option<&str> {
         if let Self::Built(text) = self {
             return Some(text);
@@ -111,12 +112,12 @@ impl<'v> Value<'v> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if the value is a number.
     pub(super) fn as_number(&self) -> Option<Number> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
-    /// The name of its type, for messages.
+    /// Returns the name of the type, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Undefined => "not defined",
@@ -129,7 +130,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns true if a condition with this value holds. Null, `false`, 0 and everything empty do not.
+    /// Returns true if the value counts as true in a condition. Null, `false`, 0 and empty values
+    /// do not.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Self::Undefined | Self::Null => false,
@@ -141,7 +143,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The number of items of a list.
+    /// Returns the number of items, if the value is a list.
     pub(super) fn list_length(&self) -> Option<usize> {
         if let Self::Elements(elements) = self {
             return Some(elements.len());
@@ -149,7 +151,7 @@ impl<'v> Value<'v> {
         if let Self::List(items) = self { Some(items.len()) } else { None }
     }
 
-    /// The item of a list.
+    /// Returns an item of a list; `Undefined` if there is none.
     pub(super) fn item(&self, index: usize) -> Self {
         let item = if let Self::Elements(elements) = self {
             elements.get(index).map(Self::of)
@@ -161,7 +163,7 @@ impl<'v> Value<'v> {
         item.unwrap_or(Self::Undefined)
     }
 
-    /// The members of an object, in the order in which they are written.
+    /// Returns the members of an object in output order.
     pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
         if let Self::Members(members) = self {
             let member = |(name, value): (&'v String, &'v Json)| (name.as_str(), Self::of(value));
@@ -170,7 +172,7 @@ impl<'v> Value<'v> {
         if let Self::Object(members) = self { Some(members.to_vec()) } else { None }
     }
 
-    /// The number of members of an object.
+    /// Returns the number of members, if the value is an object.
     pub(super) fn member_count(&self) -> Option<usize> {
         if let Self::Members(members) = self {
             return Some(members.len());
@@ -178,12 +180,12 @@ impl<'v> Value<'v> {
         if let Self::Object(members) = self { Some(members.len()) } else { None }
     }
 
-    /// The member of an object; nothing for other values.
+    /// Returns a member of an object; `Undefined` if there is none.
     pub(super) fn member(&self, name: &str) -> Self {
         let value = if let Self::Members(members) = self {
             members.get(name).map(Self::of)
         } else if let Self::Object(members) = self {
-            // As in JSON, the last of several members with one name counts.
+            // The last of several members with one name counts, as in JSON parsers.
             let found = members.iter().rev().find(|(member, _)| *member == name);
             found.map(|(_, value)| value.clone())
         } else {
@@ -195,7 +197,7 @@ impl<'v> Value<'v> {
     /// Appends the value as JSON.
     ///
     /// # Errors
-    /// The output is full, the fuel is used up, or a value is nested too deeply.
+    /// The output is full, the fuel is used up, or the value is nested too deep.
     pub(super) fn write_json(&self, out: &mut Bounded<'_>, depth: usize) -> Result<(), Fault> {
         check_depth(depth)?;
         out.budget().spend(1, STEP / 8)?;
@@ -226,7 +228,7 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Refuses a value that would use up the stack.
+/// Refuses nested values beyond the limit, because the recursion could overflow the stack.
 pub(super) fn check_depth(depth: usize) -> Result<(), Fault> {
     if depth <= JSON_DEPTH_MAX {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The values of one request.
+//! [`Values`]: the values that the templates of one request use.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +9,30 @@ use super::expression::Variable;
 use super::value::Value;
 use crate::time::moment::rfc3339;
 
-/// The subscription that sends the request: `subscription.namespace`, `subscription.topic` and `subscription.name`.
+/// The subscription that sends the request; the variable `subscription` in templates.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// `subscription.namespace`.
+    /// The member `subscription.namespace`.
     pub namespace: &'a str,
-    /// `subscription.topic`.
+    /// The member `subscription.topic`.
     pub topic: &'a str,
-    /// `subscription.name`.
+    /// The member `subscription.name`.
     pub name: &'a str,
 }
 
-/// The attempt that sends the request: `attempt.number`, `attempt.deliveryid` and `attempt.time`.
+/// The attempt that sends the request; the variable `attempt` in templates.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
-    /// Its number, from 1.
+    /// The member `attempt.number`, from 1.
     pub number: u32,
-    /// The id of the delivery; of a batch its `webhook-id`.
+    /// The member `attempt.deliveryid`: the id of the delivery, or the `webhook-id` of a batch.
     pub delivery_id: &'a str,
-    /// When it begins; templates read it as RFC 3339.
+    /// The member `attempt.time`: the start of the attempt, which templates read in RFC 3339.
     pub time_ms: u64,
 }
 
-/// The values that the expressions of one request read, and the fuel that all its templates share. Events are `CloudEvents`
-/// in JSON.
+/// The values that expressions of one request use, and the fuel that all its templates share.
+/// Events are CloudEvents in JSON.
 pub struct Values {
     events: Json,
     is_batch: bool,
@@ -43,14 +43,16 @@ pub struct Values {
 }
 
 impl Values {
-    /// The values of a request with one event: `event` is that event, and `events` is a list of it.
+    /// Returns the values of a request with one event. `event` is that event, and `events` is a
+    /// list with it.
     #[must_use]
     pub fn of_event(event: Json, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         Self { is_batch: false, ..Self::of_batch(vec![event], origin, attempt) }
     }
 
-    /// The values of a request of a subscription that batches: `events` is the list, and `event` does not exist, even if
-    /// there is only one. Otherwise a template would work until the first larger batch.
+    /// Returns the values of a request whose subscription batches. `events` is the list. `event`
+    /// does not exist, even for a batch of one: otherwise, a template would fail only with the
+    /// first larger batch.
     #[must_use]
     pub fn of_batch(events: Vec<Json>, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         let Origin { namespace, topic, name } = origin;
@@ -65,19 +67,19 @@ impl Values {
         }
     }
 
-    /// Adds the secrets by the names that templates use.
+    /// Adds the secrets by the names in templates.
     #[must_use]
     pub fn with_secrets(mut self, secrets: BTreeMap<String, String>) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// The fuel that is left for the request.
+    /// Returns the remaining fuel of the request.
     pub(super) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// The value of a name.
+    /// Returns the value of a variable.
     pub(super) fn variable(&self, variable: Variable) -> Value<'_> {
         match variable {
             Variable::Event if self.is_batch => Value::Undefined,
@@ -88,7 +90,7 @@ impl Values {
         }
     }
 
-    /// The text of a secret; `None` if it was not looked up.
+    /// Returns the text of a secret; `None` if it was not looked up.
     pub(super) fn secret(&self, name: &str) -> Option<&str> {
         self.secrets.get(name).map(String::as_str)
     }

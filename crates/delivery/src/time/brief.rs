@@ -1,13 +1,13 @@
-//! Durations as people type them: `90s`, `30m`, `2h`, `7d`, `1h30m`, or in ISO 8601 as files have them.
+//! Parses durations as people type them: `90s`, `30m`, `2h`, `7d`, `1h30m`, or ISO 8601.
 //!
-//! Separate from [`super::duration`], which reads files: there only ISO 8601 is allowed. A unit stands
-//! after each number, each unit once, the greater before the lesser.
+//! Separate from [`super::duration`], which parses files, where only ISO 8601 is allowed. Each
+//! number has a unit. Each unit occurs at most once, in descending order.
 
 use thiserror::Error;
 
 use super::duration::{self, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// The units, the greatest first. `ms` precedes `m`, which it begins with.
+/// Units in descending order.
 const UNITS: [(&str, u64); 6] = [
     ("w", 7 * DAY_MS),
     ("d", DAY_MS),
@@ -17,17 +17,17 @@ const UNITS: [(&str, u64); 6] = [
     ("ms", 1),
 ];
 
-/// Why a text is not a duration.
+/// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{0:?} is not a duration: expected a number with its unit, as in 90s, 30m, 2h, 7d or 1h30m, or ISO 8601 as in PT2H"
 )]
 pub struct BriefDurationError(String);
 
-/// Reads a duration as whole milliseconds.
+/// Parses a duration as whole milliseconds.
 ///
 /// # Errors
-/// [`BriefDurationError`] for anything else than a duration.
+/// [`BriefDurationError`] for any other text.
 pub fn parse_ms(text: &str) -> Result<u64, BriefDurationError> {
     let problem = || BriefDurationError(text.to_owned());
     if text.starts_with('P') {
@@ -36,7 +36,7 @@ pub fn parse_ms(text: &str) -> Result<u64, BriefDurationError> {
     sum_ms(text).ok_or_else(problem)
 }
 
-/// The sum of the components, if there are only components.
+/// Returns the sum of the components, if the text has nothing else.
 fn sum_ms(text: &str) -> Option<u64> {
     let (mut rest, mut units, mut sum) = (text, UNITS.as_slice(), 0_u64);
     while !rest.is_empty() || units.len() == UNITS.len() {

@@ -1,45 +1,45 @@
-//! ISO 8601 durations, exactly: `PnWnDTnHnMnS`, any component with a fraction.
+//! Parses and writes ISO 8601 durations exactly: `PnWnDTnHnMnS`, with a fraction in any component.
 //!
-//! Separate because no library reads what the specifications allow: a fraction in any component,
-//! with a point or a comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and
-//! months have no fixed length and are refused, as are negative values, empty input and trailing
-//! text; each error shows the text and the position.
+//! Separate because no library supports what the specifications allow: a fraction in any component,
+//! with a point or a comma, in full precision. A week is 7 × 24 h, and a day is 24 h. Years and
+//! months are refused because they have no fixed length. Negative values, empty input and trailing
+//! text are refused too. Each error has the text and the position.
 
 use thiserror::Error;
 
-/// A second in milliseconds.
+/// Milliseconds per second.
 pub const SECOND_MS: u64 = 1_000;
-/// A minute in milliseconds.
+/// Milliseconds per minute.
 pub const MINUTE_MS: u64 = 60 * SECOND_MS;
-/// An hour in milliseconds.
+/// Milliseconds per hour.
 pub const HOUR_MS: u64 = 60 * MINUTE_MS;
-/// A day in milliseconds: 24 hours, whatever the calendar says.
+/// Milliseconds per day of 24 hours, whatever the calendar.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// More digits after the point than this cannot change a whole millisecond of a component we
-/// accept.
+/// Maximum number of digits in a fraction that are used. Further digits cannot change a whole
+/// millisecond of an accepted component.
 const FRACTION_DIGITS_MAX: usize = 18;
 
-/// Why a text is not a duration.
+/// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; a duration looks like PT30S, PT1M30S or P1DT12H"
 )]
 pub struct DurationError {
-    /// The text as it was written.
+    /// The text, as written.
     pub text: String,
-    /// The character at which it is wrong; 1 is the first.
+    /// Position of the problem in characters; 1 is the first.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem at that position.
     pub problem: &'static str,
 }
 
-/// Reads an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no
-/// wait is cut short.
+/// Parses an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no
+/// wait is too short.
 ///
 /// # Errors
-/// [`DurationError`] with the position for anything but weeks, days, hours, minutes and seconds in
-/// that order.
+/// [`DurationError`] with the position, for anything except weeks, days, hours, minutes and seconds
+/// in that order.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
     let fail =
         |(at, problem): Problem| DurationError { text: text.to_owned(), at: at + 1, problem };
@@ -62,11 +62,11 @@ pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
 const DATE_UNITS: [(char, u64); 2] = [('W', 7 * DAY_MS), ('D', DAY_MS)];
 const TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SECOND_MS)];
 
-/// Where in the text, counted from 0, and what.
+/// A position in the text, counted from 0, and the problem there.
 type Problem = (usize, &'static str);
 
-/// The components of one half, which begins at `at`, in nanoseconds. Each unit may be used once, in
-/// order.
+/// Returns the sum of the components of one half, which begins at `at`, in nanoseconds. Each unit
+/// may occur once, in order.
 fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u128, Problem> {
     let mut sum: u128 = 0;
     while !half.is_empty() {
@@ -94,7 +94,7 @@ fn unit_problem(unit: char) -> &'static str {
     }
 }
 
-/// One component, such as `1,5` hours, in nanoseconds.
+/// Parses one component, such as `1,5` hours, in nanoseconds.
 fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     let (whole, fraction) = match number.split_once(['.', ',']) {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -106,9 +106,9 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     if fraction.is_some_and(|digits| digits.contains(['.', ','])) {
         return Err("a number has one point");
     }
-    // Rounding each component to milliseconds would let the errors add up.
+    // Nanoseconds, because rounding each component to milliseconds would accumulate errors.
     let unit_ns = u128::from(unit_ms) * 1_000_000;
-    // Digits only, so the one possible error is a number that is too large.
+    // The number has only digits, so overflow is the only possible error.
     let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
     let digits = fraction.map_or("", |digits| digits.get(..FRACTION_DIGITS_MAX).unwrap_or(digits));
     let numerator = digits.bytes().fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
@@ -117,7 +117,7 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     Ok(whole_ns.saturating_add((numerator * unit_ns).div_ceil(denominator)))
 }
 
-/// Writes milliseconds as an ISO 8601 duration, the shortest that [`parse_ms`] reads back.
+/// Writes milliseconds as the shortest ISO 8601 duration that [`parse_ms`] reads back.
 #[must_use]
 pub fn format_ms(mut rest_ms: u64) -> String {
     let mut take = |unit_ms: u64| {

@@ -1,7 +1,8 @@
 //! Timestamps as text.
 //!
-//! Everywhere else a timestamp is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with
-//! seven fractional digits, as Event Grid writes its times, or the hour folder of a dead letter.
+//! All other modules use milliseconds since 1970-01-01 UTC. This module converts them to RFC 3339
+//! with seven fractional digits, as Event Grid writes times, and to the hour folder of a dead
+//! letter.
 
 use std::borrow::Cow;
 
@@ -10,28 +11,28 @@ use jiff::fmt::temporal::{DateTimePrinter, Pieces};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-/// RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
+/// Writes RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
     const SEVEN_DIGITS: DateTimePrinter = DateTimePrinter::new().precision(Some(7));
     SEVEN_DIGITS.timestamp_to_string(&timestamp(ms))
 }
 
-/// Reads RFC 3339, truncated to milliseconds; `None` for other text and for times before 1970.
+/// Parses RFC 3339, truncated to milliseconds; `None` for other text and for times before 1970.
 #[must_use]
 pub fn parse(text: &str) -> Option<u64> {
     let timestamp: Timestamp = text.parse().ok()?;
     u64::try_from(timestamp.as_millisecond()).ok()
 }
 
-/// Reads a date-time of RFC 3339, rounded up to milliseconds; `None` for other text. A time before 1970 is 0, and one that is too late to
-/// be written is `u64::MAX`.
+/// Parses a date-time of RFC 3339, rounded up to milliseconds; `None` for other text. A time before
+/// 1970 is 0. A time that is too late to be written is `u64::MAX`.
 #[must_use]
 pub fn date_time(text: &str) -> Option<u64> {
-    // The letters T and Z may be small.
+    // RFC 3339 allows T and Z in lower case.
     let text = text.to_ascii_uppercase();
     let time = Some(text.as_str()).filter(|text| is_rfc3339(text)).and_then(AzureTime::parse)?;
-    // A leap second is read as the second before, which would be early.
+    // The library reads a leap second as the second before, which would be too early.
     let leap = SignedDuration::from_secs(i64::from(text.get(17..19) == Some("60")));
     let nanoseconds = u128::try_from((time.since_epoch() + leap).as_nanos()).unwrap_or(0);
     let ms = u64::try_from(nanoseconds.div_ceil(NANOSECONDS_OF_A_MILLISECOND));
@@ -40,40 +41,40 @@ pub fn date_time(text: &str) -> Option<u64> {
 
 const NANOSECONDS_OF_A_MILLISECOND: u128 = 1_000_000;
 
-/// The latest time of .NET, which stands for "never".
+/// Latest time of .NET, which means "never".
 const NEVER: &str = "9999-12-31T23:59:59.9999999Z";
 
-/// A time as [`rfc3339`], of which the latest one is "never".
+/// Writes a time like [`rfc3339`], and `u64::MAX` as "never".
 #[must_use]
 pub fn written(ms: u64) -> String {
     if ms == u64::MAX { NEVER.to_owned() } else { rfc3339(ms) }
 }
 
-/// Reads what [`written`] writes.
+/// Parses the output of [`written`].
 #[must_use]
 pub fn read(text: &str) -> Option<u64> {
     if text == NEVER { Some(u64::MAX) } else { parse(text) }
 }
 
-/// A time of Azure: RFC 3339, or the same without a zone, which is UTC.
+/// A time of Azure: RFC 3339, also without a zone, which means UTC.
 ///
-/// Read apart from [`parse`], since its range is larger: `9999-12-31T23:59:59.9999999Z` is the latest time that .NET
-/// has, and stands for "never"; `0001-01-01T00:00:00` is its earliest.
+/// Parsed separately from [`parse`], because its range is larger. `9999-12-31T23:59:59.9999999Z` is
+/// the latest time of .NET and means "never". `0001-01-01T00:00:00` is its earliest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AzureTime {
     civil: DateTime,
-    /// Seconds east of UTC; `None` where none are written.
+    /// Seconds east of UTC; `None` if the text has no offset.
     offset_s: Option<i32>,
 }
 
 impl AzureTime {
-    /// A time in UTC.
+    /// Creates a time in UTC.
     #[must_use]
     pub fn utc(civil: DateTime) -> Self {
         Self { civil, offset_s: None }
     }
 
-    /// Reads the time; `None` for other text.
+    /// Parses the time; `None` for other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let pieces = Pieces::parse(text).ok()?;
@@ -84,8 +85,8 @@ impl AzureTime {
         Some(Self { civil, offset_s: pieces.to_numeric_offset().map(Offset::seconds) })
     }
 
-    /// The timestamp in milliseconds: 0 for all that is before 1970, `None` for a time that is too late to be written
-    /// in UTC by this program.
+    /// Returns the timestamp in milliseconds: 0 for a time before 1970, `None` for a time that is
+    /// too late for this program.
     #[must_use]
     pub fn ms(self) -> Option<u64> {
         let since = self.since_epoch().as_millis();
@@ -100,8 +101,8 @@ impl AzureTime {
     }
 }
 
-/// The text of a time of Azure as RFC 3339: as it is written if it is that, with `Z` if it has no zone. `None` for
-/// other text.
+/// Returns the text of a time of Azure as RFC 3339, with `Z` if it has no zone. Other RFC 3339 text
+/// stays unchanged. `None` for any other text.
 #[must_use]
 pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
     let AzureTime { civil, offset_s } = AzureTime::parse(text)?;
@@ -120,12 +121,12 @@ pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
         None if is_rfc3339(&as_written) => as_written,
         None | Some(_) => format!("{civil}{offset}"),
     };
-    // Not a year before 0, nor an offset with seconds.
+    // Excludes a year before 0, and an offset with seconds.
     let is_whole = offset_s.is_none_or(|seconds| seconds % 60 == 0);
     Some(made).filter(|made| is_whole && is_rfc3339(made)).map(Cow::Owned)
 }
 
-/// Recognises the form of RFC 3339, with the letters T and Z in capitals.
+/// True for the form of RFC 3339, with T and Z in upper case.
 fn is_rfc3339(text: &str) -> bool {
     const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
     let is_like = |of: &[u8], form: &[u8]| {
@@ -147,14 +148,14 @@ fn is_rfc3339(text: &str) -> bool {
     is_like(begin, DATE_AND_TIME) && (zone == b"Z" || is_offset)
 }
 
-/// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
+/// Returns the folder of an hour in UTC, without leading zeros: `2026/11/20/7`.
 #[must_use]
 pub fn hour_folder(ms: u64) -> String {
     let at = TimeZone::UTC.to_datetime(timestamp(ms));
     format!("{}/{}/{}/{}", at.year(), at.month(), at.day(), at.hour())
 }
 
-/// The timestamp, or the last one that can be written.
+/// Returns the timestamp, or the latest one that can be written.
 fn timestamp(ms: u64) -> Timestamp {
     i64::try_from(ms)
         .ok()

@@ -1,7 +1,7 @@
-//! `_destinations/<owner>.json`: the addresses of references that an owner mapped.
+//! `_destinations/<owner>.json`: the addresses to which an owner mapped references.
 //!
-//! Separate from the settings because no function reads it: a subscription has its address beside its reference. Files that
-//! are applied may use what others mapped.
+//! Separate from the settings, because no function reads it: a stored subscription has its address
+//! beside its reference. Applied files may use the mappings of other owners.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::native::API_VERSION;
 #[serde(deny_unknown_fields)]
 pub struct DestinationsObject {
     v: u64,
-    /// Addresses by reference, as files have them.
+    /// Addresses by reference, as in files.
     #[serde(default)]
     pub destinations: BTreeMap<String, String>,
 }
 
 impl DestinationsObject {
-    /// The addresses as a document that can be applied; `None` without any.
+    /// Returns the addresses as a document that can be applied; `None` if there are none.
     #[must_use]
     pub fn document(&self) -> Option<Json> {
         let spec: Map<String, Json> =
@@ -32,7 +32,7 @@ impl DestinationsObject {
     }
 }
 
-/// An entry as files have it: an address, or JSON with more than that.
+/// Returns an entry as in files: an address, or JSON with more fields.
 fn entry(text: &str) -> Json {
     let whole = serde_json::from_str::<Map<String, Json>>(text);
     whole.map_or_else(|_| Json::from(text), Json::Object)

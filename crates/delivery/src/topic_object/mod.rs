@@ -1,8 +1,9 @@
-//! The object that a topic is stored in: its settings and its subscriptions, each as it was written.
+//! The object in which a topic is stored: its settings and its subscriptions, each as it was
+//! written.
 //!
-//! Separate because three readers share it: the functions read a topic when its first event arrives, commands change
-//! objects, and other programs write them. What it holds is native documents without their names, so `native` reads them
-//! as it reads files.
+//! Separate because three readers share it: the functions read a topic when its first event
+//! arrives, commands change objects, and other programs write them. Entries are native documents
+//! without names, so `native` reads them like files.
 //!
 //! ```text
 //! {"v":1,"topic":{"owner":"team-a","spec":{…}},"subscriptions":{
@@ -11,10 +12,11 @@
 //! }}
 //! ```
 //!
-//! A topic that was removed is `{"v":1,"removed":"2026-11-20T07:00:00Z"}`.
+//! The object of a removed topic is `{"v":1,"removed":"2026-11-20T07:00:00Z"}`.
 //!
-//! Promises: one subscription that cannot be read affects no other. The memory that reading takes is bounded by the size
-//! of the object. The text is sorted, with a line for each subscription, so that two objects can be compared by line.
+//! An unreadable subscription affects no other. The size of the object limits the memory for
+//! reading. The text is sorted with one line per subscription, so that line-based tools can compare
+//! objects.
 
 mod destinations;
 mod limits;

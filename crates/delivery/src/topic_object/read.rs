@@ -1,4 +1,4 @@
-//! The entries of a topic's object → the topic with its subscriptions.
+//! Reads the entries of a topic's object as a topic with its subscriptions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,16 +16,17 @@ use crate::subscription::catalogue::{Topic, TopicSubscriptions};
 use crate::subscription::name::{TopicName, is_name};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The most subscriptions that are trees of values at once. A tree takes many times the memory of its text.
+/// Maximum number of subscriptions that are value trees at the same time. A tree needs many times
+/// the memory of its text.
 const AT_ONCE: usize = 64;
-/// The length of texts after which no other subscription becomes a tree at the same time.
+/// Total size of texts after which no further subscription becomes a tree at the same time.
 const AT_ONCE_BYTES: usize = 64 * 1_024;
 
-/// Reads the topic of this name. The policy of secrets binds its subscriptions.
+/// Reads the topic with this name. The secret policy applies to its subscriptions.
 ///
 /// # Errors
-/// [`ObjectError`] if the settings of the topic cannot be used: then it is not known how its events are read. Or if its
-/// filters are too large.
+/// [`ObjectError`] if its filters are too large, or its settings are unusable, because the input of
+/// its events is then unknown.
 pub fn read(
     name: &TopicName,
     object: &TopicObject<'_>,
@@ -34,7 +35,7 @@ pub fn read(
     read_within(usize::MAX, name, object, secrets)
 }
 
-/// Reads the topic of this name, if it takes about so much memory at most.
+/// Reads the topic with this name, if its estimated memory is at most `most_bytes`.
 ///
 /// # Errors
 /// Those of [`read`], and [`ObjectError::NoMemory`].
@@ -68,7 +69,7 @@ pub fn read_within(
     Ok(topic.with_unusable(unusable))
 }
 
-/// The next entries that are read together.
+/// Returns the next entries to read together.
 fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
     let (mut chunk, mut bytes) = (Vec::new(), 0);
     while chunk.len() < AT_ONCE && bytes < AT_ONCE_BYTES {
@@ -79,19 +80,18 @@ fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
     chunk
 }
 
-/// The name of a subscription and its text.
+/// Name and text of a subscription.
 type Entry<'e> = (&'e String, &'e Cow<'e, str>);
 
-/// The entries of a topic whose settings are known.
+/// Reads the entries of a topic whose settings are known.
 struct Reader<'r> {
     name: &'r TopicName,
-    /// The topic as a native document.
     topic: Node,
     secrets: &'r SecretPolicy,
 }
 
 impl Reader<'_> {
-    /// The topic itself.
+    /// Reads the settings of the topic.
     fn topic(&self) -> Result<Topic, ObjectError> {
         let findings = self.findings();
         let built = self.built(&[], &findings);
@@ -100,7 +100,7 @@ impl Reader<'_> {
         topic.cloned().ok_or_else(|| ObjectError::Settings(why()))
     }
 
-    /// Reads some subscriptions, and adds the reason for each that cannot be used.
+    /// Reads some subscriptions. Adds the reason for each unusable one to `unusable`.
     fn read(
         &self,
         entries: Vec<Entry<'_>>,
@@ -109,7 +109,7 @@ impl Reader<'_> {
         let mut written = Vec::new();
         for (name, entry) in entries {
             match subscription_document(self.name, name, entry) {
-                // Apply has checked the entry and shown its warnings.
+                // Checked, because `apply` has validated the entry and printed its warnings.
                 Ok(document) => written.push(Written::translated(document, Origins::new())),
                 Err(why) => drop(unusable.insert(name.clone(), why)),
             }
@@ -141,13 +141,13 @@ impl Reader<'_> {
     }
 }
 
-/// The settings of a topic as a native document.
+/// Returns the settings of a topic as a native document.
 fn topic_document(name: &TopicName, entry: Option<&str>) -> Result<Node, String> {
     let TopicName { namespace, topic } = name;
     document(entry.unwrap_or("{}"), json!({ "namespace": namespace, "name": topic }))
 }
 
-/// A subscription as a native document.
+/// Returns a subscription as a native document.
 fn subscription_document(topic: &TopicName, name: &str, entry: &str) -> Result<Node, String> {
     if !is_name(name) {
         return Err("its name is none that a subscription can have".to_owned());
@@ -168,9 +168,9 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
     Ok(Node::of_json(&Json::Object(fields)))
 }
 
-/// The field with the name of who applied an entry.
+/// Field with the owner of an entry.
 pub(super) const OWNER: &str = "owner";
-/// The field of native documents with their names, which entries do not have.
+/// Field with the names in native documents, which entries do not have.
 pub(super) const METADATA: &str = "metadata";
 
 fn fields(entry: &str) -> Result<Map<String, Json>, String> {
@@ -179,7 +179,7 @@ fn fields(entry: &str) -> Result<Map<String, Json>, String> {
     serde_json::from_str(entry).map_err(problem)
 }
 
-/// The owner who applied an entry; `None` if it does not name one.
+/// Returns the owner of an entry; `None` if it names none.
 #[must_use]
 pub fn owner_of(entry: &str) -> Option<String> {
     let owner = fields(entry).ok()?.remove(OWNER)?;

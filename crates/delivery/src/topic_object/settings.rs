@@ -1,7 +1,8 @@
-//! The objects beside the topics: what holds for a whole deployment.
+//! The objects beside the topics, which apply to a whole deployment.
 //!
-//! `_settings.json` has the policies, and says by being there that the deployment is set up. `_publishers.json` says which
-//! publisher belongs to which topic; only who may write it can route the events of a publisher that names no topic.
+//! `_settings.json` has the policies, and its existence marks the deployment as set up.
+//! `_publishers.json` assigns publishers to topics. It is separate so that only its writers can
+//! route the events of a publisher that names no topic.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::subscription::catalogue::Settings;
 use crate::subscription::name::TopicName;
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The version of these forms.
+/// Version of these objects.
 pub(super) const VERSION: u64 = 1;
 
 /// `_settings.json`.
@@ -25,21 +26,21 @@ pub(super) const VERSION: u64 = 1;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettingsObject {
     v: u64,
-    /// The `spec` of each owner's SecretPolicy: what several say adds up.
+    /// The `spec` of each owner's SecretPolicy. Their rules apply together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_policies: BTreeMap<String, Json>,
-    /// The topic of notices about destinations.
+    /// Topic of notices about destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsEntry>,
 }
 
-/// The topic of notices, and the owner who applied it.
+/// The topic of notices, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationsEntry {
-    /// The owner who applied it.
+    /// The owner who applied the document.
     pub owner: String,
-    /// The `spec` of Notifications.
+    /// The `spec` of the Notifications document.
     pub spec: Json,
 }
 
@@ -48,30 +49,30 @@ pub struct NotificationsEntry {
 #[serde(deny_unknown_fields)]
 pub struct PublishersObject {
     v: u64,
-    /// The publishers of each topic, as the `from` of a Topic lists them.
+    /// The publishers of each topic, as in `from` of a Topic.
     #[serde(default)]
     pub topics: BTreeMap<TopicName, PublishersEntry>,
 }
 
-/// The publishers of a topic, and the owner who applied them.
+/// The publishers of a topic, and their owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishersEntry {
-    /// The owner who applied it.
+    /// The owner who applied the topic.
     pub owner: String,
-    /// The publishers.
+    /// The publishers, as in `from` of a Topic.
     pub from: Json,
 }
 
 /// An object of a deployment that every process reads whole.
 pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'de> {
-    /// The version that it states.
+    /// Returns the version that the object states.
     fn version(&self) -> u64;
 
-    /// Reads the text of an object.
+    /// Parses the text of an object.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it is unusable.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > OBJECT_MAX_BYTES {
             return Err(format!(
@@ -81,7 +82,7 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
         }
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // Serde would take a list of the same values for it.
+        // Serde would accept a list of the same values.
         if !text.trim_start().starts_with('{') {
             return Err("a JSON object is expected".to_owned());
         }
@@ -94,7 +95,7 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
         }
     }
 
-    /// The text of the object, by line so that two can be compared.
+    /// Writes the object with one value per line, so that line-based tools can compare objects.
     fn to_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("maps of texts are JSON");
         text.push('\n');
@@ -126,10 +127,10 @@ impl Default for PublishersObject {
     }
 }
 
-/// The settings that these objects state.
+/// Reads the settings in these objects.
 ///
 /// # Errors
-/// Which value cannot be used, and why.
+/// The value that is unusable, and the reason.
 pub fn settings(of: &SettingsObject, publishers: &PublishersObject) -> Result<Settings, String> {
     let document = |of: Json| Node::of_json(&of);
     let policies: Vec<Node> =

@@ -1,4 +1,4 @@
-//! The text of a topic's object, and its entries.
+//! Parses and writes the text of a topic's object, and its entries.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,56 +11,57 @@ use thiserror::Error;
 
 use super::limits::{CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
 
-/// The tag of the object of a removed topic, as `name=value`: a lifecycle rule of template.yaml lets it expire.
+/// Tag of the object of a removed topic, as `name=value`. A lifecycle rule of template.yaml expires
+/// objects with this tag.
 pub const TOMBSTONE_TAG: &str = "removed=true";
-/// The version of the form.
+/// Version of the object.
 const VERSION: u64 = 1;
 
-/// The content of an object: a topic, or the mark of one that was removed.
+/// The content of an object: a topic, or the mark of a removed topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// The topic.
+    /// The entries of a topic.
     Topic(TopicObject<'a>),
-    /// It was removed, at this time.
+    /// The topic was removed at this time.
     Removed(String),
 }
 
-/// The entries of a topic as JSON texts, which are not read yet.
+/// The entries of a topic as JSON texts, which are not parsed yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopicObject<'a> {
-    /// The topic's own settings, unless all of them are the defaults.
+    /// Settings of the topic; `None` if all of them are defaults.
     pub topic: Option<Cow<'a, str>>,
-    /// Its subscriptions, by name.
+    /// Subscriptions by name.
     pub subscriptions: BTreeMap<String, Cow<'a, str>>,
 }
 
-/// The reasons why an object cannot be used at all.
+/// The reason why an object is unusable as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ObjectError {
-    /// Nobody writes one this large by intention.
+    /// The object is larger than any that this program writes.
     #[error("it has {0} bytes; a topic has at most {OBJECT_MAX_BYTES}")]
     TooLarge(usize),
-    /// It is not UTF-8.
+    /// The object is not UTF-8.
     #[error("it is not UTF-8")]
     NotText,
-    /// It is no JSON, or not of this form.
+    /// The object is not JSON, or has another form.
     #[error("it is not the object of a topic: {0}")]
     Malformed(String),
-    /// A newer lastmile wrote it.
+    /// A newer version of lastmile wrote the object.
     #[error("it has version {0}, and this lastmile knows version {VERSION}")]
     UnknownVersion(u64),
-    /// Its filters would take too much memory.
+    /// The filters would need too much memory.
     #[error("its filters have more than {CONDITIONS_MAX} conditions and values together")]
     TooManyConditions,
-    /// It takes more memory than there is for it now.
+    /// The topic needs more memory than is available now.
     #[error("other topics in use take the memory that it needs")]
     NoMemory,
-    /// The topic's own settings have an error.
+    /// The settings of the topic have an error.
     #[error("the settings of the topic cannot be used: {0}")]
     Settings(String),
 }
 
-/// The outermost fields.
+/// The fields of the object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields<'a> {
@@ -72,7 +73,7 @@ struct Fields<'a> {
     subscriptions: Entries<'a>,
 }
 
-/// The version of any object.
+/// The version of any object, whatever its other fields.
 #[derive(Deserialize)]
 struct Version {
     v: u64,
@@ -82,18 +83,18 @@ struct Version {
 struct Entries<'a>(BTreeMap<String, Cow<'a, str>>);
 
 impl<'a> Content<'a> {
-    /// Reads the text of an object.
+    /// Parses the text of an object. Entries of a topic are not parsed yet.
     ///
     /// # Errors
-    /// [`ObjectError`] if it is no object of a topic. The entries of a topic are not read yet.
+    /// [`ObjectError`] if it is not the object of a topic.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectError> {
         if bytes.len() > OBJECT_MAX_BYTES {
             return Err(ObjectError::TooLarge(bytes.len()));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| ObjectError::NotText)?;
-        // A byte order mark, which some editors write.
+        // Some editors write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // Serde would take a list of the same values for it.
+        // Serde would accept a list of the same values.
         if !text.trim_start().starts_with('{') {
             return Err(ObjectError::Malformed("a JSON object is expected".to_owned()));
         }
@@ -135,10 +136,10 @@ impl TopicObject<'_> {
         }
     }
 
-    /// The text of the object: sorted, with a line for each subscription. Entries are JSON.
+    /// Writes the object: sorted, with one line per subscription. Entries are already JSON.
     ///
     /// # Errors
-    /// [`ObjectError`] if it is larger than any that is read.
+    /// [`ObjectError`] if it is larger than readers accept.
     pub fn to_text(&self) -> Result<String, ObjectError> {
         let mut text = format!("{{\"v\":{VERSION}");
         if let Some(topic) = &self.topic {
@@ -148,7 +149,7 @@ impl TopicObject<'_> {
         text.push_str(",\"subscriptions\":{");
         for (index, (name, entry)) in self.subscriptions.iter().enumerate() {
             text.push_str(if index == 0 { "\n" } else { ",\n" });
-            // A name has no character that JSON escapes, but this text may be of anybody.
+            // Escaped, because another program may have written a name with special characters.
             text.push_str(&serde_json::Value::from(name.as_str()).to_string());
             text.push(':');
             text.push_str(entry);
@@ -165,7 +166,7 @@ impl TopicObject<'_> {
     }
 }
 
-/// The text of the object of a topic that was removed at this time.
+/// Writes the object of a topic that was removed at this time.
 #[must_use]
 pub fn tombstone(at: &str) -> String {
     format!("{{\"v\":{VERSION},\"removed\":{}}}\n", serde_json::Value::from(at))
@@ -175,10 +176,10 @@ fn too_many(count: usize) -> String {
     format!("it has {count} subscriptions; a topic has at most {SUBSCRIPTIONS_MAX}")
 }
 
-/// Checks the length of an entry.
+/// Checks the size of an entry.
 ///
 /// # Errors
-/// What it has, and what is allowed.
+/// The size, and the maximum.
 pub(super) fn check_length(entry: &str) -> Result<(), String> {
     let bytes = entry.len();
     if bytes > ENTRY_MAX_BYTES {
@@ -193,7 +194,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// Reads the entries as texts, and refuses a name that is there twice: JSON would keep the last one silently.
+/// Reads entries as texts, and refuses a duplicate name. JSON parsers would silently keep the last
+/// one.
 struct EntriesVisitor;
 
 impl<'de> Visitor<'de> for EntriesVisitor {

@@ -1,4 +1,4 @@
-//! A topic and its subscriptions → the entries of its object.
+//! Writes a topic and its subscriptions as the entries of its object.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,23 +16,24 @@ use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// The entry of a topic's own settings, as this owner applies them.
+/// Returns the entry of a topic's settings, applied by this owner.
 fn topic_entry(owner: &str, topic: &Topic) -> String {
     entry(owner, canonical::topic(topic))
 }
 
-/// The entry of a topic with the default settings, as this owner applies it.
+/// Returns the entry of a topic with default settings, applied by this owner.
 #[must_use]
 pub fn plain_topic_entry(owner: &str) -> String {
     entry(owner, json!({ "spec": {} }))
 }
 
-/// The entry of a subscription, as this owner applies it.
+/// Returns the entry of a subscription, applied by this owner.
 fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
     entry(owner, canonical::subscription(subscription))
 }
 
-/// A native document without its names and its kind, which the place of an entry says.
+/// Returns a native document without its names and its kind, which follow from the position of the
+/// entry.
 fn entry(owner: &str, mut document: Json) -> String {
     if let Some(fields) = document.as_object_mut() {
         for name in [METADATA, "apiVersion", "kind"] {
@@ -43,19 +44,19 @@ fn entry(owner: &str, mut document: Json) -> String {
     document.to_string()
 }
 
-/// Everything of a deployment that one owner applies, as objects.
+/// All documents of a deployment that one owner applies, as objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeploymentObjects {
-    /// The topics.
+    /// Objects of topics, by name.
     pub topics: BTreeMap<TopicName, TopicObject<'static>>,
-    /// The policies.
+    /// Policies and the topic of notices.
     pub settings: SettingsObject,
-    /// The topics of publishers that name none.
+    /// Topics of publishers that name none.
     pub publishers: PublishersObject,
 }
 
 impl DeploymentObjects {
-    /// The objects of a catalogue that this owner applies.
+    /// Creates the objects of a catalogue that this owner applies.
     #[must_use]
     pub fn of(owner: &str, catalogue: &Catalogue) -> Self {
         let mut objects = Self::default();
@@ -65,7 +66,7 @@ impl DeploymentObjects {
             let entries: BTreeMap<String, Cow<'static, str>> = subscriptions
                 .map(|of| (of.name.name.clone(), subscription_entry(owner, of).into()))
                 .collect();
-            // Settings that are the defaults need no entry, as long as there is something else.
+            // Default settings need no entry, unless the object would be empty.
             let is_plain = topic.settings == TopicSettings::default() && !entries.is_empty();
             let own = (!is_plain).then(|| topic_entry(owner, topic).into());
             let object = TopicObject { topic: own, subscriptions: entries };

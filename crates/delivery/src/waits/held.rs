@@ -1,54 +1,57 @@
-//! The waits of deliveries and records that are re-enqueued without an attempt.
+//! Waits of deliveries and records that are re-enqueued without an attempt.
 
 use super::queue::DELAY_MAX_MS;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// The waits of a message that this program cannot read: half an hour in all, which is longer than a gradual deployment. The last
-/// one repeats.
+/// Waits of a message that this program cannot read. They add up to half an hour, which is longer
+/// than a gradual deployment. The last one repeats.
 const UNREAD_WAITS_MS: [u64; 5] =
     [MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS, 8 * MINUTE_MS, DELAY_MAX_MS];
 
-/// Total delay of a message before it counts as unreadable.
+/// Total wait of a message before it counts as unreadable.
 pub const UNREAD_MS: u64 = 30 * MINUTE_MS;
 
 /// Pause of requests for a token after a failed request.
 const TOKEN_MS: u64 = 5 * SECOND_MS;
 
-/// The wait of a record for unreadable subscriptions, after this many waits: 5 min, then twice as long each time, at most an
-/// hour.
+/// Returns the wait of a record for unreadable subscriptions, after this many waits: 5 min, then
+/// twice as long each time, at most an hour.
 #[must_use]
 pub fn unknown_ms(held: u32) -> u64 {
     doubled(5 * MINUTE_MS, held).min(HOUR_MS)
 }
 
-/// The wait of a delivery after this many invocations without time: none at first, then 1 s longer each time, at most 30 s.
+/// Returns the wait of a delivery after this many invocations without time: none at first, then 1 s
+/// longer each time, at most 30 s.
 #[must_use]
 pub fn no_time_ms(turns: u32) -> u64 {
     u64::from(turns.min(30)) * SECOND_MS
 }
 
-/// The wait before the next check of a consent, from the time since the delivery was due. The first wait is 1 min, later ones are
-/// as long as the time since then, at most 15 min.
+/// Returns the wait before the next check of a consent, from the time since the delivery was due.
+/// It equals that time, but is at least 1 min and at most 15 min.
 #[must_use]
 pub fn consent_ms(waited_ms: u64) -> u64 {
     waited_ms.clamp(MINUTE_MS, DELAY_MAX_MS)
 }
 
-/// The pause before the next handshake with a destination that did not consent, after a pause of this length: 1 min,
-/// then twice as long each time, at most 15 min.
+/// Returns the pause before the next handshake with a destination that did not consent, after a
+/// pause of this length: 1 min, then twice as long each time, at most 15 min.
 #[must_use]
 pub fn handshake_ms(before_ms: u64) -> u64 {
     before_ms.saturating_mul(2).clamp(MINUTE_MS, DELAY_MAX_MS)
 }
 
-/// The wait of a message with an attribute of a newer version, after this many re-enqueues: 1, 2, 4, 8 min, then 15 min each.
+/// Returns the wait of a message with an attribute of a newer version, after this many re-enqueues:
+/// 1, 2, 4, 8 min, then 15 min each.
 #[must_use]
 pub fn unread_ms(unread: u32) -> u64 {
     let index = (unread as usize).min(UNREAD_WAITS_MS.len() - 1);
     UNREAD_WAITS_MS[index]
 }
 
-/// The sum of the waits of a message after this many re-enqueues: half an hour after five, an hour after seven.
+/// Returns the total wait of a message after this many re-enqueues: half an hour after five, an
+/// hour after seven.
 #[must_use]
 pub fn unread_for_ms(unread: u32) -> u64 {
     let first = UNREAD_WAITS_MS.iter().take(unread as usize).sum::<u64>();
@@ -56,7 +59,8 @@ pub fn unread_for_ms(unread: u32) -> u64 {
     first.saturating_add(others.saturating_mul(DELAY_MAX_MS))
 }
 
-/// The wait before the next request for a token, from the time since the failed request: the rest of 5 s.
+/// Returns the wait before the next token request, from the time since the failed request: the rest
+/// of 5 s.
 #[must_use]
 pub fn token_ms(since_asked_ms: u64) -> u64 {
     TOKEN_MS.saturating_sub(since_asked_ms)

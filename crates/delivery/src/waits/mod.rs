@@ -1,26 +1,27 @@
-//! Every wait of a delivery, a record or a message: the one place where waits are computed.
+//! Computes every wait of a delivery, a record or a message.
 //!
-//! Separate so that every wait is in one place, and because all waits share one limit: [`DELAY_MAX_MS`], the longest delay of a
-//! message. Pure: counts, times and jitter are arguments.
+//! Separate so that every wait has one place, and because all waits share one limit:
+//! [`DELAY_MAX_MS`], the longest delay of a message. Pure: counts, times and jitter are arguments.
 //!
-//! | what waits | for how long | where |
+//! | waiting thing | duration | function |
 //! |---|---|---|
-//! | a delivery for its next attempt | as its schedule and the last answer say, with jitter | [`Schedule`], [`retry_ms`] |
+//! | a delivery for its next attempt | by its schedule and the last response, with jitter | [`Schedule`], [`retry_ms`] |
 //! | a delivery for which the invocation had no time | none, then 1 s longer each time, at most 30 s | [`no_time_ms`] |
 //! | a delivery for its destination's consent | 1 min, then as long as it has waited, at most 15 min | [`consent_ms`] |
 //! | a destination that did not consent, for the next handshake | 1 min, then twice as long each time, at most 15 min | [`handshake_ms`] |
 //! | a record, until the subscriptions can be read | 5 min, then twice as long each time, at most an hour | [`unknown_ms`] |
 //! | a message with an attribute of a newer version | 1, 2, 4, 8 and 15 min | [`unread_ms`] |
 //! | a dead letter that storage refuses | until 10 s, 1 min, 5 min after the decision, then 5 min each | [`storage_ms`] |
-//! | a message that its queue does not take | up to 100 ms, then twice as long each time; five times | [`resend_ms`] |
-//! | a token that was asked for in vain | until 5 s after that | [`token_ms`] |
+//! | a message that its queue refuses | up to 100 ms, then twice as long each time; five times | [`resend_ms`] |
+//! | a token whose request failed | until 5 s after that request | [`token_ms`] |
 //! | a message in its queue | whole seconds, at most 900; a longer wait is several equal delays | [`delay_seconds`] |
-//! | a record that stays in its queue | hidden for its wait, at most 11 hours | [`hidden_seconds`] |
+//! | a record that waits in its queue | hidden for its wait, at most 11 hours | [`hidden_seconds`] |
 //! | a record that returns to isolation | hidden for 1 min, then twice as long each time, at most 2 hours | [`isolated_seconds`] |
-//! | a record too large to be re-enqueued, none of it attempted | hidden for as many seconds as it was received times, at most 900 | [`unattempted_seconds`] |
-//! | a record too large for an attribute of ours | hidden for an hour | [`TOO_LARGE_SECONDS`] |
+//! | a record without an attempt that is too large to be re-enqueued | hidden for 1 s per receive, at most 900 s | [`unattempted_seconds`] |
+//! | a record that is too large for our attribute | hidden for an hour | [`TOO_LARGE_SECONDS`] |
 //!
-//! The waits for a destination that fails, is slow or has a limit depend on its health: `delivery/health` and `table`.
+//! The waits for a destination that fails, is slow or has a limit depend on its health:
+//! `delivery/health` and `table`.
 
 mod held;
 mod queue;

@@ -1,51 +1,53 @@
-//! The waits before a retry: of an attempt, of a dead letter in storage, of a message to its queue.
+//! Computes waits before a retry: of an attempt, of storing a dead letter, of sending a message.
 
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
-/// Longest time from the due time of a delivery to its receive. Its delay is rounded up to a whole second, retries are gathered
-/// for another one, and a poll takes a moment.
+/// Longest time from the due time of a delivery to its receive. The delay is rounded up to a whole
+/// second, the batch window of retries adds a second, and polling takes a moment.
 pub const ARRIVAL_MS: u64 = 3 * SECOND_MS;
 
-/// Maximum number of sends of a message to one queue. The waits between them add up to at most three seconds; then another queue
-/// is the better choice.
+/// Maximum number of sends of a message to one queue. The waits between them add up to at most
+/// three seconds. After that another queue is the better choice.
 const SENDS_MAX: u32 = 6;
-/// The longest wait after the first try to send a message.
+/// Maximum wait after the first try to send a message.
 const RESEND_MS: u64 = 100;
 
-/// A random value for jitter: 0 adds nothing, `u32::MAX` the maximum of the policy.
+/// A random value for jitter: 0 adds nothing, and `u32::MAX` adds the maximum of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter(pub u32);
 
 impl Jitter {
-    /// No jitter: for explanations and tables.
+    /// No jitter, for explanations and tables.
     pub const NONE: Self = Self(0);
 }
 
-/// The spread of a wait by jitter.
+/// The jitter of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
-    /// Largest addition, in percent of the wait.
+    /// Maximum addition, in percent of the wait.
     pub percent: u32,
-    /// The part of the largest addition that is added.
+    /// Fraction of the maximum addition.
     pub jitter: Jitter,
 }
 
 impl Spread {
-    /// The wait with its jitter, which never shortens it.
+    /// Returns the wait with jitter, which never shortens it.
     fn of(self, wait_ms: u64) -> u64 {
-        // In u128, which the product of a u64 and two u32 cannot exceed.
+        // `u128`, because the product of a `u64` and two `u32` always fits.
         let most = u128::from(wait_ms) * u128::from(self.percent);
         let extra = most * u128::from(self.jitter.0) / (100 * u128::from(u32::MAX));
         wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
     }
 }
 
-/// The wait before the next attempt: `max(schedule, least wait)` and jitter on top, never earlier.
+/// Returns the wait before the next attempt: `max(schedule, least wait)` plus jitter.
 ///
-/// `least_wait_ms` is the wait that the response asked for: the status's least wait or Retry-After, already capped. `left_ms` is
-/// the remaining time to live of the delivery. A wait that ends before the end of that life keeps a distance of [`ARRIVAL_MS`]
-/// from it, if possible, also with jitter. So the attempt is still made: with a wait of 10 min, 10 % jitter and 10 min 30 s left,
-/// jitter adds at most 27 s.
+/// `least_wait_ms` is the wait that the response requires: the least wait of its status, or the
+/// capped `Retry-After`. `left_ms` is the remaining time to live of the delivery.
+///
+/// Jitter must not prevent a last attempt: if the wait alone ends within the time to live, jitter
+/// stops [`ARRIVAL_MS`] before its end. Example: with a wait of 10 min, 10 % jitter and 10 min 30 s
+/// left, jitter adds at most 27 s.
 #[must_use]
 pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: u64) -> u64 {
     let wait_ms = scheduled_ms.max(least_wait_ms);
@@ -53,15 +55,17 @@ pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: 
     if wait_ms < left_ms {
         spread_ms.min(left_ms.saturating_sub(ARRIVAL_MS)).max(wait_ms)
     } else {
-        // The delivery expires when it is due, as others of the same outage: spread their ends like retries.
+        // The delivery expires when it is due, like others of the same outage. Jitter spreads their
+        // ends too.
         spread_ms
     }
 }
 
-/// The wait before the next try to store a dead letter that storage refused, from the time since the decision.
+/// Returns the wait before the next try to store a dead letter that storage refused, from the time
+/// since the decision.
 ///
-/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces, "dead letter retry
-/// logic").
+/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces,
+/// "dead letter retry logic").
 #[must_use]
 pub fn storage_ms(since_decision_ms: u64) -> u64 {
     const EVERY_MS: u64 = 5 * MINUTE_MS;
@@ -73,9 +77,11 @@ pub fn storage_ms(since_decision_ms: u64) -> u64 {
     next_ms.saturating_sub(since_decision_ms)
 }
 
-/// The wait before a message is sent to the same queue again, after this many tries; `None` after the last one. Exponential
-/// back-off with full jitter, so that processes that were throttled together do not retry together. It is up to 100 ms, then up
-/// to twice as long each time, five times.
+/// Returns the wait before a message is sent to the same queue again, after this many tries; `None`
+/// after the last one.
+///
+/// Exponential back-off with full jitter, so that processes that were throttled together do not
+/// retry together: up to 100 ms at first, then up to twice as long each time, five times.
 /// <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>
 #[must_use]
 pub fn resend_ms(tries: u32, jitter: Jitter) -> Option<u64> {

@@ -1,11 +1,11 @@
-//! The schedule of a policy: the wait before retry `k`, 1 for the first.
+//! The schedule of a policy: the wait before retry `k`, where 1 is the first.
 //!
-//! Separate because people write this part of a wait. [`super::retry_ms`] adds jitter and the wait that the last response asked
-//! for.
+//! Separate because users configure this part of a wait. [`super::retry_ms`] adds jitter and the
+//! wait that the last response requires.
 
 use std::sync::Arc;
 
-/// The formula of the waits. `d` is the delay, `k` the number of the retry.
+/// The formula of the waits. `d` is the delay, and `k` is the number of the retry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
@@ -28,45 +28,46 @@ pub enum Kind {
         /// `d` in milliseconds.
         delay_ms: u64,
     },
-    /// d, every time.
+    /// Always d.
     Constant {
         /// `d` in milliseconds.
         delay_ms: u64,
     },
-    /// A list of waits; the last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
-    /// each).
+    /// A list of waits, whose last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then
+    /// 12h each).
     Waits {
         /// The waits in milliseconds; never empty.
         waits_ms: Arc<[u64]>,
     },
-    /// A list of times since the first attempt; past its end the last gap repeats (Event Grid
-    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). None is skipped.
+    /// A list of times since the first attempt. Past its end the last gap repeats (Event Grid
+    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). No time is skipped.
     Moments {
-        /// The times since the first attempt in milliseconds, rising; never empty.
+        /// Ascending times since the first attempt in milliseconds; never empty.
         moments_ms: Arc<[u64]>,
     },
 }
 
-/// A kind and its optional cap.
+/// A formula and its optional maximum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Schedule {
     /// The formula of the waits.
     pub kind: Kind,
-    /// The longest wait of the schedule (`max`, `backoffMax`). It does not cap the wait that a response asks for.
+    /// Maximum wait of the schedule (`max`, `backoffMax`). It does not limit the wait that a
+    /// response requires.
     pub max_ms: Option<u64>,
 }
 
 /// The times that a schedule depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
-    /// Start of the first attempt of this delivery.
+    /// Start of the first attempt of this delivery, in milliseconds.
     pub first_attempt_ms: u64,
-    /// Time at which the outcome of the last attempt was known; the wait begins here.
+    /// Time of the last outcome in milliseconds, at which the wait begins.
     pub outcome_ms: u64,
 }
 
 impl Schedule {
-    /// The wait before retry `k`, which is 1 or more, in milliseconds; before least waits and
+    /// Returns the wait before retry `k` (at least 1) in milliseconds, without least waits and
     /// jitter.
     #[must_use]
     pub fn wait_ms(&self, k: u32, moments: Moments) -> u64 {
@@ -86,8 +87,8 @@ impl Schedule {
         wait.min(self.max_ms.unwrap_or(u64::MAX))
     }
 
-    /// The number of attempts that begin within a time, if each fails at once; not more than `at_most`. For a linear
-    /// PT15S and 14 days it is 402.
+    /// Returns the number of attempts that begin within a time if each fails at once, at most
+    /// `at_most`. Example: 402 for a linear PT15S and 14 days.
     #[must_use]
     pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
         let mut now_ms = 0_u64;
@@ -103,7 +104,7 @@ impl Schedule {
 }
 
 fn doubled(delay_ms: u64, times: u32) -> u64 {
-    // Zero stays zero, however often it is doubled.
+    // Zero stays zero, even if the factor overflows.
     2u64.checked_pow(times)
         .map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
 }
@@ -113,7 +114,7 @@ fn nth_or_last(list: &[u64], index: u32) -> u64 {
     list.get(index).copied().unwrap_or(0)
 }
 
-/// The `k`-th time since the first attempt; past the end of the list the last gap repeats.
+/// Returns the `k`-th time since the first attempt. Past the end of the list the last gap repeats.
 fn nth_moment(moments_ms: &[u64], k: u32) -> u64 {
     let last_ms = moments_ms.last().copied().unwrap_or(0);
     let gap_ms = match moments_ms {

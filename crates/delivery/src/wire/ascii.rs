@@ -1,11 +1,11 @@
-//! JSON in ASCII only, as every attribute is written.
+//! Writes ASCII-only JSON, which all attributes use.
 //!
 //! Separate because attributes of every kind and version need it.
 
 use serde::Serialize;
 
-/// JSON in which everything outside ASCII is `\u`-escaped. Outside its strings JSON is ASCII
-/// already.
+/// Writes JSON with `\u` escapes for all characters outside ASCII. Such characters occur only
+/// inside strings.
 pub(super) fn ascii_json(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value)
         .expect("wire structs have string keys and no failing serializers");
@@ -17,7 +17,7 @@ pub(super) fn ascii_json(value: &impl Serialize) -> String {
         if character.is_ascii() {
             ascii.push(character);
         } else {
-            // JSON escapes UTF-16 units: a character beyond U+FFFF becomes a pair.
+            // JSON escapes UTF-16 units, so a character above U+FFFF becomes a pair.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 ascii.push_str(&format!("\\u{unit:04x}"));
             }

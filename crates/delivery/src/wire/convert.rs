@@ -1,4 +1,4 @@
-//! Deliveries and dead letters to and from version 1.
+//! Converts deliveries and dead letters to and from version 1.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
 use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReplayV1, ReturnedV1, ShapeV1, TargetV1};
@@ -9,8 +9,7 @@ use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, 
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::ErrorData;
 
-/// The words of [`Batching`]: the older ones, as messages in the queues have them. Without a word it is
-/// allowed.
+/// Wire words of [`Batching`], which differ from the names in the code. No word means `Allowed`.
 const RETRY_ALONE: &str = "owed_alone";
 const DISABLED: &str = "alone";
 
@@ -89,7 +88,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         last_detail: wire.last_detail,
         failing: wire.failing,
         traceparent: wire.traceparent,
-        // A name that cannot be one is left out: nothing is recorded then, and the event is delivered.
+        // An invalid job name is dropped: the event is delivered, and its end is not recorded.
         replay: wire.replay.as_ref().and_then(replay_of),
     })
 }
@@ -102,7 +101,7 @@ pub(super) fn replay_of(wire: &ReplayV1) -> Option<Replay> {
     Replay::new(&wire.job, wire.letter)
 }
 
-/// Whoever does not know a word sends the delivery alone, which is always allowed.
+/// An unknown word means that the delivery is sent alone, which is always allowed.
 fn batching_of(word: Option<&str>) -> Result<Word<Batching>, WireError> {
     let Some(word) = word else { return Ok(Batching::Allowed.into()) };
     let known = match word {
@@ -150,7 +149,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
-        // Left out where it says nothing new: all state has to fit 16 KiB.
+        // Omitted if it equals the decision, because the whole state has to fit 16 KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
         container: letter.store.container().map(ToString::to_string),
@@ -166,7 +165,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
         },
-        // The name on the wire stays as it is: messages with it may be in the queues.
+        // The wire name differs from the name in the code, and must not change.
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),

@@ -1,4 +1,4 @@
-//! The wire form of the history and the last answer, which deliveries and dead letters both have.
+//! The wire form of the history and the last response, which deliveries and dead letters share.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::version::WireError;
 use crate::delivery::{Entry, History, Word};
 
-/// Shorter responses are text, which people can read in a queue.
+/// A shorter response is always text, which people can read in a queue.
 const SHORT_BYTES: usize = 512;
 
 #[derive(Serialize, Deserialize)]
@@ -30,7 +30,8 @@ pub(super) enum EntryV1 {
     },
 }
 
-/// The beginning of the last answer's body: as text, or in base64 if it is not UTF-8 or that is shorter.
+/// Beginning of the last response body: text, or base64 if the body is not UTF-8 or base64 is
+/// shorter.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastV1 {
@@ -90,7 +91,7 @@ pub(super) fn last_of(wire: Option<LastV1>) -> Result<Option<Vec<u8>>, WireError
     })
 }
 
-/// The length of a text as a JSON string.
+/// Returns the length of a text as a JSON string.
 fn json_bytes(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }

@@ -1,12 +1,13 @@
-//! The message attributes that travel with an event: versioned ASCII JSON.
+//! Reads and writes the message attributes that travel with an event, as versioned ASCII JSON.
 //!
-//! Three attributes are ours: `publication` (a published record that waits to be read), `delivery`
-//! (a delivery in progress) and `deadletter` (one that ended). They count on internal queues only.
-//! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
-//! are in `fixtures/wire/v1`. What only a newer program can read is an error, so that a newer writer's
-//! message [waits](crate::waits::unread_ms) for a newer reader instead of being lost.
+//! Three attributes are ours, and they count on internal queues only:
+//! - `publication`: a published record that waits to be decoded
+//! - `delivery`: a delivery in progress
+//! - `deadletter`: an ended delivery, or the [end of a replay](write_replay_end)
 //!
-//! The `deadletter` attribute has a second kind, the [end of a replayed delivery](write_replay_end).
+//! The structs here are the wire format and nothing else. Version 1 must stay readable for ever;
+//! its examples are in `fixtures/wire/v1`. An attribute that only newer code can read is an error.
+//! Its message then [waits](crate::waits::unread_ms) for a newer reader instead of being lost.
 
 mod ascii;
 mod convert;
@@ -28,22 +29,22 @@ pub use self::version::{WireError, subscription_in};
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 
-/// The attribute of a published record that waits to be divided into deliveries.
+/// Attribute of a published record that waits to be divided into deliveries.
 pub const PUBLICATION_ATTRIBUTE: &str = "publication";
-/// The attribute of a delivery in progress.
+/// Attribute of a delivery in progress.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
-/// The attribute of a dead letter on its way to storage.
+/// Attribute of a dead letter on its way to storage.
 pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
-/// The attribute that names the topic; set by the publisher and passed on.
+/// Attribute with the topic, which publishers set.
 pub const TOPIC_ATTRIBUTE: &str = "topic";
-/// The attribute of a record in isolation that says how often it was received before.
+/// Attribute with the number of earlier receives of an isolated record.
 pub const RECEIVES_ATTRIBUTE: &str = "receives";
 
-/// The attribute that says how often a message was re-enqueued because its reader was older than its writer. Beside
-/// the attribute that could not be read, because the older code of the other function ignores it.
+/// Attribute with the number of re-enqueues because the reader was older than the writer. Separate
+/// from the unreadable attribute, because the older code of another function ignores it.
 pub const UNREAD_ATTRIBUTE: &str = "unread";
 
-/// The longest of our attributes.
+/// Maximum size of one of our attributes.
 pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
 
 /// Writes the `publication` attribute.
@@ -61,14 +62,14 @@ pub fn write_publication(publication: &Publication) -> String {
 /// Reads the `publication` attribute.
 ///
 /// # Errors
-/// [`WireError`] when it is not ours or of an unknown version.
+/// [`WireError`] if it is invalid or of an unknown version.
 pub fn read_publication(attribute: &str) -> Result<Publication, WireError> {
     check_version(attribute)?;
     serde_json::from_str(attribute).map_err(unreadable)
 }
 
-/// The hold in a `publication` or `delivery` attribute, without reading the rest: none where the
-/// attribute has none or is not ours.
+/// Reads only the hold of a `publication` or `delivery` attribute. Returns no hold if there is none
+/// or the attribute is invalid.
 #[must_use]
 pub fn read_hold(attribute: &str) -> Hold {
     #[derive(Default, Deserialize)]
@@ -85,10 +86,10 @@ pub fn write_delivery(delivery: &Delivery) -> String {
     ascii_json(&delivery_v1(delivery))
 }
 
-/// Reads the `delivery` attribute; the event is the message's body.
+/// Reads the `delivery` attribute. The event is the body of the message.
 ///
 /// # Errors
-/// [`WireError`] when it is not ours or of an unknown version.
+/// [`WireError`] if it is invalid or of an unknown version.
 pub fn read_delivery(attribute: &str, event: Event) -> Result<Delivery, WireError> {
     check_version(attribute)?;
     delivery_of(serde_json::from_str(attribute).map_err(unreadable)?, event)
@@ -100,14 +101,15 @@ pub fn write_dead_letter(letter: &DeadLetter) -> String {
     ascii_json(&dead_letter_v1(letter))
 }
 
-/// Reads the `deadletter` attribute; the event is the message's body.
+/// Reads the `deadletter` attribute. The event is the body of the message.
 ///
 /// # Errors
-/// [`WireError`] when it is not ours or of an unknown version.
+/// [`WireError`] if it is invalid or of an unknown version.
 pub fn read_dead_letter(attribute: &str, body: &Arc<str>) -> Result<DeadLetter, WireError> {
     check_version(attribute)?;
     let wire: DeadLetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
-    // The topic's input is not known here: whether its text is opaque travels with the dead letter.
+    // The input of the topic is unknown here, so the dead letter carries whether its text is
+    // opaque.
     let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
     dead_letter_of(wire, event)
 }

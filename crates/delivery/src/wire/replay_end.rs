@@ -1,7 +1,8 @@
 //! The end of a replayed delivery, as the `deadletter` attribute of a small message.
 //!
-//! Its version is 2: a program that does not know this kind must not read such a message as a dead letter, and a
-//! message of an unknown version waits for a newer program. Fields are added as optional, and none is renamed.
+//! Its version is 2, because code that does not support this kind must not read such a message as a
+//! dead letter. A message of an unknown version waits for newer code. New fields are optional, and
+//! no field is renamed.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use super::v1::ReplayV1;
 use super::version::{WireError, unreadable};
 use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
 
-/// The version of this kind.
+/// Version of this kind.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +32,7 @@ struct ReplayEndV2 {
     stored: Option<(String, String)>,
 }
 
-/// Whether a `deadletter` attribute is the end of a replayed delivery, also one that cannot be read.
+/// True if a `deadletter` attribute is the end of a replayed delivery, even an unreadable one.
 #[must_use]
 pub fn is_replay_end(attribute: &str) -> bool {
     #[derive(Deserialize)]
@@ -57,10 +58,10 @@ pub fn write_replay_end(end: &ReplayEnd) -> String {
     ascii_json(&MessageV2 { v: VERSION, replay_end })
 }
 
-/// Reads it.
+/// Reads the `deadletter` attribute of the end of a replayed delivery.
 ///
 /// # Errors
-/// [`WireError`] when it is not ours.
+/// [`WireError`] if it is invalid or of an unknown version.
 pub fn read_replay_end(attribute: &str) -> Result<ReplayEnd, WireError> {
     let MessageV2 { v, replay_end } = serde_json::from_str(attribute).map_err(unreadable)?;
     if v != VERSION {

@@ -1,18 +1,18 @@
 //! The structs of version 1, as JSON.
 //!
-//! Separate from the conversion because a delivery may hold a dead letter and a dead letter holds a
-//! delivery. A field is added as optional, and none is renamed or removed: messages of older
-//! deployments are still in the queues. The same holds for the small structs that travel as they
-//! are: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
+//! Separate from the conversion, because a delivery may have a dead letter and a dead letter has a
+//! delivery. New fields are optional, and no field is renamed or removed, because queues hold
+//! messages across deployments. The same rule applies to the small structs that are serialized
+//! directly: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
 //!
-//! Older code ignores a new field, and loses it when it writes the delivery again: a field that it kept
-//! would be about a state that has changed since. What happened does not change, so the fields of an
-//! attempt are kept. What older code must not ignore is a new value of a known field, or a new version:
-//! it does not read those, and the message waits.
+//! Older code drops a new field when it writes the delivery again, because the field would describe
+//! an outdated state. Unknown fields of an attempt are kept, because the past does not change.
+//! Older code must not ignore a new value of a known field, or a new version. It refuses both, and
+//! the message waits.
 //!
-//! Where a value is only reported (an outcome, a reason) or may be ignored (how a delivery is batched),
-//! the field is text here and a [`Word`](crate::delivery::Word) inside: an unknown one is kept. Where it
-//! says what has to be done, the field is an enum here, and an unknown value is an error.
+//! Some values are only reported (an outcome, a reason) or may be ignored (batching). Such a value
+//! is a text here and a [`Word`](crate::delivery::Word) inside, so an unknown value is kept. A
+//! value that decides what happens is an enum here, so an unknown value is an error.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -30,14 +30,14 @@ pub(super) struct DeliveryV1 {
     pub(super) subscription: String,
     pub(super) origin: Origin,
     pub(super) published_ms: u64,
-    // Absent: the publication.
+    // Absent if it equals the publication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) starts_ms: Option<u64>,
     pub(super) attempts: u32,
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<ShapeV1>,
-    // The code has another word by now; messages in the queues have this one.
+    // The wire name differs from the name in the code, and must not change.
     #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<TargetV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub(super) struct DeliveryV1 {
     pub(super) replies_left: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<TopicName>,
-    // The older word, as above.
+    // The wire name must not change either.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -70,15 +70,15 @@ pub(super) struct DeliveryV1 {
     pub(super) replay: Option<ReplayV1>,
 }
 
-/// What a delivery replays.
+/// The replay that created a delivery.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ReplayV1 {
     pub(super) job: String,
     pub(super) letter: Uuid,
 }
 
-/// The schema of an event that is not a CloudEvent: its topic's input may have changed when it is
-/// received again. Absent: detected from its bytes.
+/// Schema of an event that is not a CloudEvent, because the input of its topic may change before
+/// the next receive. Absent if the schema follows from the bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ShapeV1 {
@@ -87,12 +87,12 @@ pub(super) enum ShapeV1 {
     Opaque,
 }
 
-/// Absent: a published event, to the subscription's destination.
+/// Absent for a published event on its way to the subscription's destination.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TargetV1 {
     Reply,
-    /// With the dead letter in `letter`.
+    /// The dead letter is in `letter`.
     Sink,
 }
 
@@ -155,7 +155,7 @@ enum LayoutV1 {
     Flat,
 }
 
-/// Absent: as text.
+/// Absent for text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {

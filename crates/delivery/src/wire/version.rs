@@ -1,7 +1,7 @@
-//! The version of the attributes, and why an attribute cannot be read.
+//! The version of attributes, and the reasons why an attribute cannot be read.
 //!
-//! Separate because the version is checked before anything else is read, and every part of an attribute may turn
-//! out to be unreadable.
+//! Separate because the version is checked before all other fields, and every part of an attribute
+//! may be unreadable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use thiserror::Error;
 
 use crate::subscription::name::SubscriptionName;
 
-/// The version that is written.
+/// The version that this program writes.
 pub(super) const VERSION: u32 = 1;
 
-/// Why an attribute cannot be read. Its record waits: with an [unreadable](Self::Unreadable) one for
-/// half an hour and then becomes a dead letter, with one of an [unknown version](Self::UnknownVersion)
-/// until a newer program reads it.
+/// The reason why an attribute cannot be read. The record of an [unreadable](Self::Unreadable)
+/// attribute waits for half an hour and then becomes a dead letter. The record of an [unknown
+/// version](Self::UnknownVersion) waits until newer code reads it.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// It is not the JSON of this version.
+    /// The attribute is not valid JSON of this version.
     #[error("the attribute is not what this version writes: {0}")]
     Unreadable(String),
-    /// A newer version wrote it.
+    /// Newer code wrote the attribute.
     #[error(
         "the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version"
     )]
@@ -32,7 +32,7 @@ struct Versioned {
     v: u32,
 }
 
-/// Refuses an attribute of another version.
+/// Returns an error for any other version.
 pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
     match serde_json::from_str(attribute).map_err(unreadable)? {
         Versioned { v: VERSION } => Ok(()),
@@ -40,7 +40,8 @@ pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
     }
 }
 
-/// The subscription named by an attribute that cannot be read as a whole; `None` if it names none, or is no JSON.
+/// Returns the subscription that an unreadable attribute names; `None` if it names none or is not
+/// JSON.
 #[must_use]
 pub fn subscription_in(attribute: &str) -> Option<SubscriptionName> {
     let attribute: Value = serde_json::from_str(attribute).ok()?;

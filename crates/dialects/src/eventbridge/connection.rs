@@ -1,4 +1,5 @@
-//! Connections: how requests authenticate, and the parameters that are added to each of them.
+//! Reads connections: the authentication of requests, and the parameters that are added to each
+//! request.
 //!
 //! Separate because a connection may have several destinations.
 
@@ -14,7 +15,7 @@ use super::template_text::constant;
 /// The authentication of requests, and the parameters that are added to them.
 #[derive(Default)]
 pub(super) struct Connection<'a> {
-    /// The native `auth`, and the field that states it.
+    /// The native `auth`, with the position of the field that states it.
     pub(super) auth: Option<(Json, Cursor<'a>)>,
     pub(super) headers: Vec<Parameter<'a>>,
     pub(super) query: Vec<Parameter<'a>>,
@@ -28,15 +29,14 @@ pub(super) struct Parameter<'a> {
     pub(super) at: Cursor<'a>,
 }
 
-/// The value of a parameter.
 pub(super) enum Value<'a> {
     Stated(&'a str),
-    /// The name of a secret.
+    /// Name of a secret.
     Secret(String),
 }
 
 impl Parameter<'_> {
-    /// The value as a template that writes text.
+    /// Returns the value as a template that writes text.
     pub(super) fn text(&self) -> String {
         match &self.value {
             Value::Stated(text) => constant(text, false),
@@ -44,7 +44,7 @@ impl Parameter<'_> {
         }
     }
 
-    /// The value as a template that writes JSON.
+    /// Returns the value as a template that writes JSON.
     pub(super) fn json(&self) -> String {
         match &self.value {
             Value::Stated(text) => constant(&json!(text).to_string(), false),
@@ -53,7 +53,7 @@ impl Parameter<'_> {
     }
 }
 
-/// The fields of a connection that change no request.
+/// Fields of a connection that do not affect requests.
 const IGNORED_FIELDS: [&str; 11] = [
     "ConnectionArn",
     "ConnectionState",
@@ -68,7 +68,6 @@ const IGNORED_FIELDS: [&str; 11] = [
     "Tags",
 ];
 
-/// Reads a connection.
 pub(super) fn read<'a>(fields: &Fields<'a>, secrets: &Secrets<'_>) -> Option<Connection<'a>> {
     fields.accept(&IGNORED_FIELDS);
     fields.given("InvocationConnectivityParameters").iter().for_each(report_private);
@@ -123,7 +122,7 @@ fn auth<'a>(
     Some((auth, at))
 }
 
-/// The parameters of a list. A secret has no value in the output of the AWS CLI.
+/// Reads the parameters of a list. The output of the AWS CLI contains no values of secrets.
 fn parameters<'a>(
     of: &Fields<'a>,
     field: &'static str,
@@ -142,7 +141,7 @@ fn parameters<'a>(
     })
 }
 
-/// The native form of `OAuthParameters`.
+/// Returns the native form of `OAuthParameters`.
 fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     let endpoint = of.required("AuthorizationEndpoint")?;
     let mut token_url = literal(&endpoint)?.to_owned();
@@ -178,7 +177,7 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     Some(written)
 }
 
-/// Adds the fields of the form of a token request. A secret among them cannot be sent.
+/// Adds the form fields of a token request. A secret among them cannot be sent.
 fn form(body: &[Parameter<'_>], written: &mut Json) {
     let mut others = Map::new();
     for Parameter { name, value, at } in body {

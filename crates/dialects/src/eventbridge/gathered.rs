@@ -1,4 +1,4 @@
-//! Documents → the parts of EventBridge that they describe.
+//! Sorts documents into the parts of EventBridge that they describe.
 //!
 //! Separate because only this module recognises the output of each command.
 
@@ -8,7 +8,6 @@ use delivery::document::reader::Cursor;
 use super::resources::{Resource, Resources, Rule};
 use super::template;
 
-/// The kind of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rule,
@@ -18,12 +17,13 @@ enum Kind {
     Template,
 }
 
-/// Returns true for an output of the AWS CLI that describes a part of EventBridge, and for a template.
+/// True for a template, and for AWS CLI output that describes a part of EventBridge.
 pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
     document.peek("apiVersion").is_none() && kind(document).is_some()
 }
 
-/// Reports a list of the AWS CLI, whose entries lack fields of the descriptions; false for another document.
+/// Reports a list of the AWS CLI, whose entries lack fields of the descriptions. Returns false for
+/// another document.
 pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
     let lists = [
         ("Rules", "describe-rule"),
@@ -54,7 +54,6 @@ fn kind(document: &Cursor<'_>) -> Option<Kind> {
     }
 }
 
-/// Sorts the documents of all files.
 pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     let mut found = Resources::default();
     for document in documents {
@@ -73,7 +72,8 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     found
 }
 
-/// Adds the targets of a rule. Their output does not name the rule: with several rules, the file name has to.
+/// Adds the targets of a rule. Their output does not name the rule, so the file name has to name it
+/// if there are several rules.
 fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let is_only = rules.len() == 1;
     let named = |rule: &&mut Rule<'_>| is_only || document.file_stem().contains(rule.name);

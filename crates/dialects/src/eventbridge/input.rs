@@ -1,7 +1,8 @@
-//! The body that a target gets: the event, a part of it, a constant, or a template with variables.
+//! Reads the body that a target receives: the event, a part of it, a constant, or a template with
+//! variables.
 //!
-//! Separate because a template of EventBridge is a text in which `<name>` is a variable: as JSON where it stands alone, and
-//! as the inside of a text between quotes. All other text is copied.
+//! Separate because a template of EventBridge is a text in which `<name>` is a variable. A variable
+//! becomes a JSON value, or the inside of a text if it is between quotes. All other text is copied.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
 
 use std::collections::BTreeMap;
@@ -13,19 +14,19 @@ use serde_json::json;
 use super::literal::literal;
 use super::template_text::{constant, expression};
 
-/// The prefix of the predefined variables.
+/// Prefix of the predefined variables.
 const RESERVED: &str = "aws.events.";
-/// The members of an event without its detail.
+/// Members of an event without its detail.
 const ENVELOPE: [&str; 8] =
     ["version", "id", "detail-type", "source", "account", "time", "region", "resources"];
 
-/// The template of an event as it is.
+/// Template of an unchanged event.
 pub(super) const WHOLE_EVENT: &str = "{{ event.data | tojson }}";
 
-/// A member that is added to a body: its name, and its value as part of a template in JSON.
+/// A member that is added to a body: its name, and its value as part of a JSON template.
 pub(super) type Member = (String, String);
 
-/// Reads the input of a target. `None` after an error, or if the event is sent unchanged.
+/// Reads the input of a target. Returns `None` after an error, or if the event is sent unchanged.
 pub(super) fn body(
     target: &Fields<'_>,
     (rule, arn): (&str, &str),
@@ -60,7 +61,7 @@ pub(super) fn body(
     Some(body)
 }
 
-/// The tag that writes a value as JSON.
+/// Returns the tag that writes a value as JSON.
 fn json_of(expression: &str) -> String {
     format!("{{{{ {expression} | tojson }}}}")
 }
@@ -73,7 +74,8 @@ fn expression_at(path: &Cursor<'_>) -> Option<String> {
     })
 }
 
-/// Adds members at the end of the template of an object. Copying the event skips members with these names.
+/// Appends members to the template of an object. If the template copies an object from the event,
+/// members of that object with these names are skipped.
 fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     let named = |name: &str| constant(&json!(name).to_string(), false);
     let written = members.iter().map(|(name, value)| format!("{}:{value}", named(name)));
@@ -93,7 +95,8 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     Some(format!("{open}{comma}{written}}}"))
 }
 
-/// The names of the members of a template that is an object. Outside of texts, the braces of tags are in pairs.
+/// Returns the names of the members of a template that is an object. Outside of texts, the braces
+/// of tags are in pairs.
 fn member_names(object: &str) -> Vec<String> {
     let (mut names, mut depth, mut rest) = (Vec::new(), 0, object);
     while let Some(character) = rest.chars().next() {
@@ -116,7 +119,6 @@ fn member_names(object: &str) -> Vec<String> {
     names
 }
 
-/// Reads `InputTransformer`.
 fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String> {
     let mut variables = BTreeMap::new();
     if let Some(paths) = fields.given("InputPathsMap") {
@@ -154,31 +156,30 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     Some(rendered(template, &variables))
 }
 
-/// The value of a variable.
 enum Variable {
-    /// An expression.
+    /// An expression into the event.
     Path(String),
     /// A text that is the same for every event.
     Text(String),
 }
 
-/// The names between `<` and `>`.
+/// Returns the names between `<` and `>`.
 fn tags(template: &str) -> impl Iterator<Item = &str> {
     template.split('<').skip(1).filter_map(|part| part.split_once('>')).map(|(name, _)| name)
 }
 
-/// The place of a variable.
+/// The context of a variable in a template.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A value of JSON.
+    /// In place of a JSON value.
     Value,
-    /// Within a text of JSON.
+    /// Within a JSON text.
     Text,
-    /// A text that is not JSON.
+    /// In a text that is not JSON.
     Plain,
 }
 
-/// Writes a template of EventBridge as one of ours.
+/// Converts a template of EventBridge into a native one.
 fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
     let is_variable =
         || template.starts_with('<') && template.find('>') == Some(template.len() - 1);
@@ -210,7 +211,7 @@ fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
 }
 
 impl Variable {
-    /// Writes the variable. A value that the event lacks is null, or nothing within a text.
+    /// Writes the variable. A value that the event lacks becomes null, or nothing within a text.
     fn written(&self, place: Place) -> String {
         match (self, place) {
             (Self::Path(path), Place::Value) => json_of(&format!("{path} | default(none)")),

@@ -1,13 +1,19 @@
-//! Amazon EventBridge: rules with API destinations as targets, and the connections of those destinations.
+//! Reads Amazon EventBridge: rules with API destinations as targets, and the connections of those
+//! destinations.
 //!
-//! Separate because it is one of several families of dialects. The files are what the AWS CLI prints (`aws events
-//! describe-rule`, `list-targets-by-rule`, `describe-api-destination`, `describe-connection`), or templates of CloudFormation.
+//! Separate because it is one of several foreign families. The files are output of the AWS CLI
+//! (`aws events describe-rule`, `list-targets-by-rule`, `describe-api-destination`,
+//! `describe-connection`), or CloudFormation templates.
 //!
-//! Steps: documents → rules, destinations and connections (`gathered`, `template`, `resources`) → for each target a Subscription in the
-//! native form (`target`), with its filter (`pattern`), body (`input`) and request (`request`, `connection`, `secrets`). An event bus
-//! is a topic, which reads the events as EventBridge sends them to a queue, so no byte of an event changes.
+//! The steps are:
+//! - documents
+//! - rules, destinations and connections (`gathered`, `template`, `resources`)
+//! - a native Subscription per target (`target`), with its filter (`pattern`), its body (`input`)
+//!   and its request (`request`, `connection`, `secrets`)
 //!
-//! Promises: everything without an equivalent is reported at its field. No condition of a pattern is left out.
+//! An event bus is a topic. It reads the events as EventBridge sends them to a queue, so no byte of
+//! an event changes. Everything without an equivalent is reported at its field. No condition of a
+//! pattern is dropped.
 
 mod connection;
 mod gathered;
@@ -38,18 +44,18 @@ use target::TargetReader;
 pub(super) use gathered::{is_event_bridge, report_list};
 pub(super) use template::body as template_body;
 
-/// The namespace of all event buses.
+/// Namespace of all event buses.
 const NAMESPACE: &str = "eventbridge";
-/// The event bus of rules that name none.
+/// Event bus of rules that name none.
 const DEFAULT_BUS: &str = "default";
 
-/// The sources of an event bus; `at` is the first rule that names the bus.
+/// An event bus with its sources. `at` is the first rule that names the bus.
 struct Bus<'a> {
     at: Cursor<'a>,
     sources: BTreeSet<String>,
 }
 
-/// Translates all documents of this family, and returns the topics of their event buses.
+/// Translates all documents of this family. Returns the topics of their event buses.
 pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_>) -> Vec<Node> {
     let resources = gathered::gathered(documents);
     let mut buses = BTreeMap::new();
@@ -65,7 +71,8 @@ pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_
     buses.iter().map(|(name, bus)| topic(name, bus)).collect()
 }
 
-/// Reads the values that the targets of a rule share. `Some(None)` if there is nothing to convert.
+/// Reads the values that the targets of a rule share. Returns `Some(None)` if there is nothing to
+/// convert.
 fn reader<'a, 'r>(
     rule: &'r Rule<'a>,
     fields: &Fields<'a>,
@@ -123,7 +130,8 @@ fn translate_targets<'a>(
     }
 }
 
-/// The name of an event bus, which a field states as its name, its ARN, or the logical id of a resource.
+/// Returns the name of an event bus. The field states its name, its ARN, or the logical id of a
+/// resource.
 fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Option<String> {
     let Some(at) = at else { return Some(DEFAULT_BUS.to_owned()) };
     let stated = at.peek_text().map(str::to_owned).or_else(|| resources::reference(at));
@@ -133,7 +141,8 @@ fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Optio
     Some(of_template.or(of_arn).unwrap_or(&stated).replace('/', "-"))
 }
 
-/// The topic of an event bus: its events stay as EventBridge writes them, and templates find their id and type.
+/// Returns the topic of an event bus. Its events stay as EventBridge writes them, and its mapping
+/// gives templates their id and type.
 fn topic(TopicName { namespace, topic }: &TopicName, bus: &Bus<'_>) -> Node {
     let from: Vec<Json> = bus.sources.iter().map(|of| json!({ "eventSource": of })).collect();
     let field = |name: &str| json!({ "field": name });

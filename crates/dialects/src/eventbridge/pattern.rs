@@ -1,8 +1,9 @@
-//! Event patterns, as filters.
+//! Converts event patterns into filters.
 //!
-//! Separate because a pattern has the shape of the event, and a filter is a list of conditions. A field matches if one of
-//! its listed values does. An event matches if all fields do. A filter may match more than its pattern where two elements of an
-//! array meet two conditions (docs/from-eventbridge.md). Any other condition that a filter cannot express is an error.
+//! Separate because a pattern has the shape of the event, while a filter is a list of conditions. A
+//! field matches if one of its listed values does. An event matches if all fields do. A filter may
+//! match more than its pattern if two elements of an array match two conditions
+//! (docs/from-eventbridge.md). Any other condition that a filter cannot express is an error.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
 
 use delivery::document::findings::{Message, quoted};
@@ -12,12 +13,13 @@ use serde_json::{Map, Value as Json, json};
 use super::super::text;
 use super::literal::refuse_deployed;
 
-/// The help for a condition that no filter expresses.
+/// Help for a condition that no filter expresses.
 const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, and leave it out here";
-/// The members of every event that are texts.
+/// Members of every event that are texts.
 const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "region", "time"];
 
-/// The filter of a pattern, which may be JSON in a text; `None` with an error if there is no such filter.
+/// Returns the filter of a pattern, which may be JSON in a text. Reports an error and returns
+/// `None` if no filter expresses the pattern.
 pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     let Json::Object(fields) = pattern else {
         return at.refuse("an event pattern has to be an object");
@@ -29,7 +31,8 @@ pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     Some(conditions.unwrap_or_else(everything))
 }
 
-/// Returns true for a function of CloudFormation, or a reference that it resolves. A field of an event may be named `Ref`.
+/// True for a function of CloudFormation, or a reference that it resolves. A field of an event may
+/// be named `Ref`.
 fn is_deployed(pattern: &Json) -> bool {
     match pattern {
         Json::String(text) => text.contains("{{resolve:"),
@@ -41,26 +44,26 @@ fn is_deployed(pattern: &Json) -> bool {
     }
 }
 
-/// The condition that every event matches.
+/// Returns a condition that every event matches.
 fn everything() -> Json {
     json!({ "cesql": "TRUE" })
 }
 
-/// The pattern, whether it is a mapping or JSON in a text. A field that is there twice is an error: one condition would be
-/// lost.
+/// Reads the pattern, which is a mapping or JSON in a text. A duplicate field is an error, because
+/// one condition would be lost.
 pub(super) fn read(at: &Cursor<'_>) -> Option<Json> {
     let Some(text) = at.peek_text() else { return Some(at.json()) };
     let read = text::parse("pattern.json", text).into_document();
     read.map(|pattern| at.beside(&pattern).json()).map_err(|problem| at.error(problem)).ok()
 }
 
-/// The sources that a pattern names exactly; `None` if others match too.
+/// Returns the sources that a pattern names exactly; `None` if other sources match too.
 pub(super) fn sources(pattern: &Json) -> Option<Vec<String>> {
     let sources = pattern.get("source")?.as_array()?;
     sources.iter().map(|source| source.as_str().map(str::to_owned)).collect()
 }
 
-/// The condition that all fields of an object match; `None` for an empty object.
+/// Requires all fields of an object to match; `None` for an empty object.
 fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Message> {
     let mut conditions = Vec::new();
     for (name, value) in fields {
@@ -84,7 +87,7 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
     Ok((!conditions.is_empty()).then(|| joined("all", conditions)))
 }
 
-/// The condition that a field has one of these values. Texts share a condition, and so do numbers.
+/// Requires a field to have one of these values. Texts share one condition, and so do numbers.
 fn any_of(path: &str, name: &str, values: &[Json]) -> Result<Json, Message> {
     if name.contains('.') || values.is_empty() {
         return Err(not_expressed(path, "this field").help(KEEP));
@@ -124,7 +127,7 @@ fn joined(word: &str, mut conditions: Vec<Json>) -> Json {
 
 /// A comparison of a text with values.
 struct Text {
-    /// The end of the operator's name, such as `BeginsWith`.
+    /// Suffix of the operator's name, such as `BeginsWith`.
     how: &'static str,
     with_case: bool,
     is_negated: bool,
@@ -136,12 +139,12 @@ struct Field<'p> {
 }
 
 impl Field<'_> {
-    /// A condition on the value, or on one of the values in an array.
+    /// Returns a condition on the value, or on one of the values in an array.
     fn condition(&self, operator: &str) -> Json {
         json!({ "eventGrid": { "operatorType": operator, "key": self.path, "arrays": "leaves" } })
     }
 
-    /// A condition that compares with one value, or with several in a list.
+    /// Returns a condition that compares with one value, or with several in a list.
     fn comparison(&self, operator: &str, value: &Json) -> Json {
         let mut condition = self.condition(operator);
         let field = if value.is_array() { "values" } else { "value" };
@@ -149,7 +152,7 @@ impl Field<'_> {
         condition
     }
 
-    /// A condition on a text. A value of a member that is a text has a plainer form.
+    /// Returns a condition on a text. Members of [`PLAIN`] have a simpler form.
     fn text(&self, Text { how, with_case, is_negated }: Text, values: &Json) -> Json {
         let plain = [("In", "exact"), ("BeginsWith", "prefix"), ("EndsWith", "suffix")];
         let plain = plain.iter().find(|(of, _)| *of == how && PLAIN.contains(&self.path));
@@ -166,7 +169,7 @@ impl Field<'_> {
         condition
     }
 
-    /// The condition of an object such as `{"prefix": "eu-"}`; `None` if no filter expresses it.
+    /// Converts an object such as `{"prefix": "eu-"}`; `None` if no filter expresses it.
     fn operators(&self, operators: &Map<String, Json>) -> Option<Json> {
         match single(operators)? {
             ("exists", Json::Bool(true)) => Some(self.condition("IsNotNull")),
@@ -177,7 +180,7 @@ impl Field<'_> {
         }
     }
 
-    /// The condition of an operator on texts, with one value or several.
+    /// Converts an operator on texts, with one value or several.
     fn texts(&self, operator: &str, value: &Json, is_negated: bool) -> Option<Json> {
         let text = |how| Text { how, with_case: true, is_negated };
         let without_case = |how| Text { with_case: false, ..text(how) };
@@ -194,8 +197,8 @@ impl Field<'_> {
         Some(self.text(text, &json!(texts_of(values)?)))
     }
 
-    /// The condition of patterns with `*`. Negated, one value must match none of the patterns; a filter expresses that for one
-    /// pattern only.
+    /// Converts patterns with `*`. A negated condition requires that no pattern matches, which a
+    /// filter expresses for one pattern only.
     fn wildcards(&self, patterns: &[&str], is_negated: bool) -> Option<Json> {
         if is_negated && patterns.len() > 1 {
             return None;
@@ -204,8 +207,8 @@ impl Field<'_> {
         Some(joined("any", each.collect::<Option<_>>()?))
     }
 
-    /// The condition of a pattern. With `*` inside, the prefix and the suffix must not be able to overlap: a filter for `ab*ba`
-    /// would match `aba`.
+    /// Converts one pattern. With `*` inside, the prefix and the suffix must not be able to
+    /// overlap. Example: a filter for `ab*ba` would match `aba`.
     fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
         let text =
@@ -224,7 +227,7 @@ impl Field<'_> {
         }
     }
 
-    /// The conditions of comparisons such as `[">", 0, "<=", 5]`.
+    /// Converts comparisons such as `[">", 0, "<=", 5]`.
     fn numeric(&self, comparisons: &[Json]) -> Option<Json> {
         let comparison = |pair: &[Json]| {
             let [operator, value] = pair else { return None };
@@ -241,7 +244,7 @@ impl Field<'_> {
         Some(joined("all", comparisons.chunks(2).map(comparison).collect::<Option<_>>()?))
     }
 
-    /// The condition that there is a value that is none of these.
+    /// Requires a value that is none of these.
     fn anything_but(&self, value: &Json) -> Option<Json> {
         if let Json::Object(operators) = value {
             let (operator, value) = single(operators)?;
@@ -259,23 +262,24 @@ impl Field<'_> {
     }
 }
 
-/// The operator and value of an object that has one.
+/// Returns the operator and the value of an object with exactly one.
 fn single(operators: &Map<String, Json>) -> Option<(&str, &Json)> {
     let first = operators.iter().next().filter(|_| operators.len() == 1);
     first.map(|(operator, value)| (operator.as_str(), value))
 }
 
-/// The elements of a list, or the value itself.
+/// Returns the elements of a list, or the value itself.
 fn list_of(value: &Json) -> Vec<&Json> {
     value.as_array().map_or_else(|| vec![value], |list| list.iter().collect())
 }
 
-/// One text or several; `None` if another value is among them.
+/// Returns one text or several; `None` if another value is among them.
 fn texts_of(value: &Json) -> Option<Vec<&str>> {
     list_of(value).into_iter().map(Json::as_str).collect()
 }
 
-/// Returns true if a text with this prefix and suffix may be shorter than both together: `aba` for `ab` and `ba`.
+/// True if a text with this prefix and suffix may be shorter than both together: `aba` for `ab` and
+/// `ba`.
 fn may_overlap(begin: &str, end: &str) -> bool {
     end.char_indices().skip(1).any(|(at, _)| end.get(..at).is_some_and(|of| begin.ends_with(of)))
         || begin.ends_with(end)

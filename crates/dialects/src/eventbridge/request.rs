@@ -1,7 +1,7 @@
-//! The request to an API destination: its address, method, headers, query and authentication.
+//! Reads the request to an API destination: its address, method, headers, query and authentication.
 //!
-//! Separate because three resources decide it: the destination, the `HttpParameters` of the target, and the connection,
-//! whose parameters take precedence over those of the target.
+//! Separate because three resources decide it: the destination, the `HttpParameters` of the target,
+//! and the connection, whose parameters take precedence over those of the target.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-api-destinations.html>
 
 use std::collections::BTreeMap;
@@ -53,11 +53,11 @@ const REMOVED_HEADERS: [&str; 33] = [
     "warning",
 ];
 
-/// The characters of a constant that would end the path, or begin an expression.
+/// Characters of a constant that would end the path, or begin an expression.
 const NOT_IN_PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'\\').add(b'{').add(b'}');
 
-/// Reads an API destination, and sets where requests go.
+/// Reads an API destination, and sets address, method and rate.
 pub(super) fn destination(
     fields: &Fields<'_>,
     parameters: Option<&Cursor<'_>>,
@@ -81,7 +81,7 @@ pub(super) fn destination(
     Some(())
 }
 
-/// The endpoint with the values of its `*`.
+/// Returns the endpoint with values in place of each `*`.
 fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     let values = parameters.and_then(|of| of.peek("PathParameterValues"));
     let mut parts = literal(at)?.split('*');
@@ -105,12 +105,12 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     Some(url)
 }
 
-/// A part of an endpoint, in which nothing begins an expression.
+/// Escapes a part of an endpoint, so that nothing in it begins an expression.
 fn without_tags(part: &str) -> String {
     part.replace('{', "%7B").replace('}', "%7D")
 }
 
-/// A part of a path. A constant stays in the path, and is no template.
+/// Returns a part of a path. A constant stays in the path, and is no template.
 fn segment(at: &Cursor<'_>) -> Option<String> {
     let text = literal(at)?;
     if text.starts_with("$.") {
@@ -119,7 +119,7 @@ fn segment(at: &Cursor<'_>) -> Option<String> {
     Some(utf8_percent_encode(text, NOT_IN_PATH).to_string())
 }
 
-/// A constant, or the expression for a path into the event.
+/// Returns a constant, or the expression for a path into the event.
 fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     dynamic(literal(at)?).map_or_else(
         |path| {
@@ -130,8 +130,8 @@ fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     )
 }
 
-/// Sets headers and query: those of the target, and in their place those of the connection. Returns the content type, if it
-/// is stated.
+/// Sets headers and query. Those of the connection override those of the target. Returns the
+/// content type, if it is stated.
 pub(super) fn parameters<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,
@@ -156,16 +156,16 @@ pub(super) fn parameters<'a>(
     }
 }
 
-/// A value, and the field that states it.
+/// A value, with the position of the field that states it.
 type Stated<'a> = (Json, Cursor<'a>);
 
-/// The entries of a section of `HttpParameters`.
+/// Returns the entries of a section of `HttpParameters`.
 fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Option<Vec<Entry<'a>>> {
     let section = of_target.and_then(|of| of.peek(section)).filter(|of| !of.is_null());
     section.map_or(Some(Vec::new()), |of| of.entries())
 }
 
-/// The headers by their names in lower case, without those that EventBridge removes.
+/// Returns the headers by their names in lower case, without those that EventBridge removes.
 fn headers<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,
@@ -203,7 +203,7 @@ fn query(of_target: Option<&Cursor<'_>>, connection: &Connection<'_>) -> Option<
     Some(query)
 }
 
-/// A header of a target. A path leaves it out if the event has no such value.
+/// Returns a header of a target. A header with a path is omitted if the event has no such value.
 fn header(name: &str, at: &Cursor<'_>) -> Option<Json> {
     let value = dynamic_at(at)?;
     match at.peek_text().filter(|text| text.starts_with("$.")) {

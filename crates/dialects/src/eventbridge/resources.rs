@@ -1,7 +1,7 @@
 //! The rules, API destinations and connections of all files, joined by ARN and name.
 //!
-//! Separate because each comes from a command of its own (`aws events describe-rule` and so on), or from the resources of
-//! a template of CloudFormation, which name each other by logical ids.
+//! Separate because each comes from its own command (`aws events describe-rule` and so on), or from
+//! a CloudFormation template. The resources of a template refer to each other by logical ids.
 
 use delivery::document::reader::Cursor;
 
@@ -13,30 +13,28 @@ pub(super) struct Resources<'a> {
     pub(super) rules: Vec<Rule<'a>>,
     pub(super) destinations: Vec<Resource<'a>>,
     pub(super) connections: Vec<Resource<'a>>,
-    /// The event buses of templates.
     pub(super) buses: Vec<Resource<'a>>,
-    /// The variables of the secrets of all connections.
+    /// Variables for the secrets of all connections.
     pub(super) variables: Variables,
 }
 
-/// A rule and its targets.
 pub(super) struct Rule<'a> {
     pub(super) name: &'a str,
     pub(super) at: Cursor<'a>,
-    /// `None` if no file has them.
+    /// Targets of the rule; `None` if no file has them.
     pub(super) targets: Option<Vec<Cursor<'a>>>,
 }
 
 /// An API destination, a connection or an event bus.
 pub(super) struct Resource<'a> {
     pub(super) name: &'a str,
-    /// Its ARN; in a template its logical id.
+    /// The ARN, or the logical id in a template.
     pub(super) id: &'a str,
     pub(super) at: Cursor<'a>,
 }
 
-/// The resource that a reference names: by its ARN, its logical id, or its name. A logical id is looked up only in the
-/// file of the reference, because two templates may use the same one.
+/// Finds the resource of a reference by its ARN, its logical id, or its name. A logical id is
+/// looked up only in the file of the reference, because two templates may use the same id.
 pub(super) fn named<'r, 'a>(
     all: &'r [Resource<'a>],
     reference: &str,
@@ -46,7 +44,7 @@ pub(super) fn named<'r, 'a>(
     let by_id = all.iter().find(|of| of.id == reference && (is_arn(reference) || is_here(of)));
     by_id.or_else(|| {
         let name = name_in(reference)?;
-        // A resource of a template has no ARN that could differ.
+        // Compared by name only, because a resource of a template has no ARN.
         all.iter().find(|of| of.name == name && !is_arn(of.id))
     })
 }
@@ -55,12 +53,14 @@ fn is_arn(id: &str) -> bool {
     id.starts_with("arn:")
 }
 
-/// The name in an ARN such as `arn:aws:events:eu-west-1:123456789012:api-destination/billing/6a2f…`.
+/// Returns the name in an ARN such as
+/// `arn:aws:events:eu-west-1:123456789012:api-destination/billing/6a2f…`.
 pub(super) fn name_in(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split('/').nth(1)
 }
 
-/// Returns the ARN in a field, or the logical id of a resource of the same template. `None` for another function.
+/// Returns the ARN in a field, or the logical id of a resource of the same template. `None` for
+/// another function.
 pub(super) fn reference(at: &Cursor<'_>) -> Option<String> {
     let of_attribute = at.peek("Fn::GetAtt");
     let first = of_attribute.as_ref().and_then(|of| of.peek_list().first().cloned());

@@ -1,7 +1,8 @@
-//! The names of secrets.
+//! Assigns names to secrets.
 //!
-//! Separate because EventBridge prints no secret. Each becomes the name of a variable, with a warning to set it, unless a
-//! template names where the secret is stored. Promise: two secrets never share a variable.
+//! Separate because EventBridge prints no secrets. Each becomes the name of a variable, with a
+//! warning to set it, unless a template names the store of the secret. Two secrets never share a
+//! variable.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,15 +13,15 @@ use delivery::document::reader::{Cursor, Fields};
 /// The field of each variable.
 pub(super) type Variables = RefCell<BTreeMap<String, String>>;
 
-/// The secrets of a connection.
+/// The secrets of one connection.
 pub(super) struct Secrets<'r> {
     pub(super) connection: &'r str,
     pub(super) variables: &'r Variables,
 }
 
 impl Secrets<'_> {
-    /// The name of the secret in a field, which only a template has. A stated secret is not copied: a variable stands in
-    /// its place, with a warning to set it.
+    /// Returns the name of the secret in a field, which only a template states. A literal secret is
+    /// not copied: a variable replaces it, with a warning to set it.
     pub(super) fn secret(&self, of: &Fields<'_>, field: &'static str, part: &str) -> String {
         let stated = of.given(field);
         if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
@@ -35,7 +36,8 @@ impl Secrets<'_> {
         format!("env:{name}")
     }
 
-    /// A variable that no other field has, such as `CRM_API_KEY`, or `CRM_API_KEY_2` if two have that name.
+    /// Returns a variable that no other field has, such as `CRM_API_KEY`, or `CRM_API_KEY_2` if
+    /// that name is taken.
     fn variable(&self, part: &str, at: &Cursor<'_>) -> String {
         let name = format!("{}_{part}", self.connection).to_ascii_uppercase();
         let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
@@ -54,9 +56,9 @@ impl Secrets<'_> {
     }
 }
 
-/// The name of a secret that a dynamic reference of CloudFormation names, such as
-/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if the reference has a version: our secret
-/// names have none.
+/// Returns the name of the secret in a dynamic reference of CloudFormation, such as
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if the reference has a version,
+/// because our secret names have none.
 fn stored(text: &str) -> Option<String> {
     let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
     if let Some(parameter) = reference.strip_prefix("ssm-secure:") {

@@ -1,6 +1,7 @@
-//! A target of a rule → a Subscription in the native form.
+//! Converts a target of a rule into a native Subscription.
 //!
-//! Separate because a target needs all parts: its rule, its API destination, and the connection that the destination names.
+//! Separate because a target needs all parts: its rule, its API destination, and the connection of
+//! that destination.
 
 use std::ops::RangeInclusive;
 
@@ -19,16 +20,16 @@ use super::resources::{self, Resources, Rule};
 use super::secrets::Secrets;
 use super::{input, request};
 
-/// The content type of every body, unless a header states another one.
+/// Content type of every body, unless a header states another one.
 const CONTENT_TYPE: &str = "application/json; charset=utf-8";
-/// The time in which an endpoint has to respond to EventBridge.
+/// Response timeout of EventBridge.
 const TIMEOUT: &str = "PT5S";
-/// The most retries of EventBridge, which are also its default.
+/// Maximum and default number of retries of EventBridge.
 /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_RetryPolicy.html>
 const RETRIES_MAX: u32 = 185;
-/// The status that EventBridge retries, and this project does not by default.
+/// Status that EventBridge retries, unlike the native profile.
 const RETRIED: u16 = 401;
-/// The longest time for which EventBridge retries, which is also its default.
+/// Maximum and default time in which EventBridge retries.
 const AGE_MAX_SECONDS: u32 = 86_400;
 const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
 
@@ -36,17 +37,17 @@ const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
 pub(super) struct TargetReader<'a, 'r> {
     pub(super) rule: &'r Rule<'a>,
     pub(super) topic: TopicName,
-    /// The sources that the pattern names exactly.
+    /// Sources that the pattern names exactly.
     pub(super) sources: Vec<String>,
     pub(super) filter: Json,
     pub(super) filter_at: Cursor<'a>,
     pub(super) state: Option<Cursor<'a>>,
-    /// The targets that are API destinations.
+    /// Targets that are API destinations.
     pub(super) targets: Vec<&'r Cursor<'a>>,
     pub(super) resources: &'r Resources<'a>,
 }
 
-/// Returns true for a target that is an API destination; reports any other.
+/// True for a target that is an API destination. Reports any other target.
 pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>) -> bool {
     let arn = target.peek("Arn");
     let at = arn.as_ref().unwrap_or(target);
@@ -67,7 +68,7 @@ pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>)
 }
 
 impl<'a> TargetReader<'a, '_> {
-    /// The Subscription of a target.
+    /// Converts a target into a Subscription.
     pub(super) fn subscription(&self, target: &Fields<'a>) -> Option<Translation> {
         target.accept(&["RoleArn"]);
         let id = target.required("Id")?;
@@ -135,7 +136,7 @@ impl<'a> TargetReader<'a, '_> {
     ) -> Option<()> {
         let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
         let members: Vec<input::Member> = members.collect();
-        // A rule without a stated name has the logical id of a template as its name.
+        // Without a stated name, the name of the rule is its logical id in the template.
         let rule = (self.rule.at.text_at("Name"), self.rule.at.text_at("Arn"));
         let at = target.parent();
         let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;
@@ -155,7 +156,7 @@ impl<'a> TargetReader<'a, '_> {
     }
 }
 
-/// The resource that a field names; reports one that no file describes.
+/// Returns the resource that a field names. Reports a resource that no file describes.
 fn found<'r, 'a>(
     at: &Cursor<'a>,
     all: &'r [resources::Resource<'a>],
@@ -170,7 +171,8 @@ fn found<'r, 'a>(
     })
 }
 
-/// Sets the limits of retries. EventBridge counts retries, and `maxAttempts` also counts the first attempt.
+/// Sets the limits of retries. EventBridge counts retries, while `maxAttempts` includes the first
+/// attempt.
 fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let limits = |of: &Fields<'_>| {
         let attempts = of.given("MaximumRetryAttempts");

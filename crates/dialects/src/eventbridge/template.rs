@@ -1,7 +1,7 @@
-//! Templates of CloudFormation, as `aws cloudformation get-template` prints them.
+//! Reads CloudFormation templates, as `aws cloudformation get-template` prints them.
 //!
-//! Separate because a template holds all parts in one document. Intrinsic functions are not evaluated: a value that only
-//! the deployed stack has is reported where a delivery needs it.
+//! Separate because a template has all parts in one document. Intrinsic functions are not
+//! evaluated. A value that only the deployed stack has is reported if a delivery needs it.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::node::Node;
@@ -9,18 +9,19 @@ use delivery::document::reader::{Cursor, Entry};
 
 use super::resources::{Resource, Resources, Rule};
 
-/// Returns true for a template of CloudFormation.
+/// True for a CloudFormation template.
 pub(super) fn is_template(document: &Cursor<'_>) -> bool {
     resources(document).iter().any(|of| of.value.text_at("Type").starts_with("AWS::"))
 }
 
-/// The resources of a template, by logical id; none of another document.
+/// Returns the resources of a template by logical id; none for another document.
 fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
     let template = document.peek("TemplateBody").unwrap_or_else(|| document.clone());
     template.peek("Resources").map(|of| of.peek_entries()).unwrap_or_default()
 }
 
-/// Adds the rules, API destinations and connections of a template. One note counts all other resources.
+/// Adds the rules, API destinations, connections and event buses of a template. One note counts all
+/// other resources.
 pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
     let mut others = 0;
     for entry in resources(document) {
@@ -70,7 +71,7 @@ fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
     pipe.warn(Message::new(what).help(help));
 }
 
-/// The template in YAML that `aws cloudformation get-template` prints as a text in JSON.
+/// Returns the YAML template that `aws cloudformation get-template` prints as a text in JSON.
 pub(crate) fn body(document: &Node) -> Option<&str> {
     document.get("TemplateBody").and_then(Node::text)
 }

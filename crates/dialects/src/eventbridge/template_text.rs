@@ -1,9 +1,9 @@
-//! Texts of EventBridge as templates of ours: constants, and paths into the event.
+//! Writes texts of EventBridge as native templates: constants, and paths into the event.
 //!
-//! Separate because every part of a request has both. The event is what a rule sends to a queue, and its topic reads it as
-//! JSON of its own, so `$.detail.id` is `event.data.detail.id`.
+//! Separate because every part of a request has both. The event is the one that a rule sends to a
+//! queue. Its topic reads it as custom JSON, so `$.detail.id` is `event.data.detail.id`.
 
-/// A constant text, in which nothing is a tag. `is_before_tag` if a tag follows it.
+/// Writes a constant text, in which nothing is a tag. `is_before_tag` is true if a tag follows it.
 pub(super) fn constant(text: &str, is_before_tag: bool) -> String {
     let mut written = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -20,7 +20,8 @@ pub(super) fn constant(text: &str, is_before_tag: bool) -> String {
     written
 }
 
-/// The expression for a path such as `$.detail.items[0].id`; `None` for one that may lead to several values.
+/// Returns the expression for a path such as `$.detail.items[0].id`; `None` for a path that may
+/// lead to several values.
 pub(super) fn expression(path: &str) -> Option<String> {
     let mut rest = path.trim().strip_prefix('$')?;
     let mut written = "event.data".to_owned();
@@ -46,8 +47,8 @@ pub(super) fn expression(path: &str) -> Option<String> {
     Some(written)
 }
 
-/// The value of a header, a parameter or a part of a path: a constant, or an expression for a path into the event.
-/// `Err` for a path that may lead to several values.
+/// Converts the value of a header, a parameter or a part of a path: a constant, or an expression
+/// for a path into the event. The error is a path that may lead to several values.
 pub(super) fn dynamic(value: &str) -> Result<String, &str> {
     if !value.starts_with("$.") {
         return Ok(constant(value, false));

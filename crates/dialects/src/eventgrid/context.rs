@@ -1,12 +1,10 @@
-//! What the translation of a resource needs and fills in.
+//! The input and the output of the translation of a resource.
 
 use super::super::destinations::Destinations;
 use super::super::translation::Translation;
 
-/// What the translation of a resource needs and fills in.
 pub(super) struct Context<'d> {
-    /// The `Destinations` documents.
+    /// Entries of the `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
-    /// The translation.
     pub(super) to: Translation,
 }

@@ -1,9 +1,9 @@
-//! Dead-letter destinations: containers in a storage account of Azure, mapped to sinks.
+//! Reads dead-letter destinations: containers in an Azure storage account, mapped to sinks.
 //!
 //! Separate because they have many spellings: with and without an identity, the container inside
-//! `properties` or inside `StorageBlob`, its id in two parts or in full. An id that no
-//! `Destinations` document maps is only a warning, since dead letters are stored in the default
-//! container.
+//! `properties` or inside `StorageBlob`, its id in two parts or as a whole. An id that no
+//! `Destinations` document maps is only a warning, because dead letters are then stored in the
+//! default container.
 
 use serde_json::json;
 
@@ -16,18 +16,18 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::kinds::address::Resolved;
 use delivery::time::duration::{DAY_MS, format_ms};
 
-/// The spellings of a dead-letter destination.
+/// Names of a dead-letter destination.
 const SPELLINGS: [&str; 3] = [
     "deadLetterDestination",
     "deadLetterDestinationWithResourceIdentity",
     "deadLetterWithResourceIdentity",
 ];
 
-/// The fields of a destination, apart from the identity that is used to write to it.
+/// Fields of a destination, apart from the identity that writes to it.
 const DESTINATION_FIELDS: [&str; 5] =
     ["StorageBlob", "deadLetterDestination", PERIOD, "endpointType", "properties"];
 
-/// How long storing is tried.
+/// Field with the period in which storing is retried.
 const PERIOD: &str = "deliveryRetryPeriodInDays";
 
 /// Translates the destination, which has one of several names.
@@ -56,7 +56,7 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
     }
 }
 
-/// The fields of a destination; one with an identity may have the destination itself a level
+/// Reads the fields of a destination. With an identity, the destination itself may be one level
 /// deeper.
 fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
     unused(fields, "identity");
@@ -84,7 +84,7 @@ fn period(fields: &Fields<'_>, context: &mut Context<'_>) {
     context.to.set_some("deadLetter.keepTryingFor", ms, |ms| json!(format_ms(ms)), Some(&at));
 }
 
-/// Returns true for an identity without a destination, which changes nothing.
+/// True for an identity without a destination, which has no effect.
 fn is_identity_alone(cursor: &Cursor<'_>) -> bool {
     let has = |field: &str| cursor.peek(field).is_some_and(|value| !value.is_null());
     has("identity") && !DESTINATION_FIELDS.iter().any(|field| has(field))
@@ -110,8 +110,8 @@ fn sink(fields: &Fields<'_>, context: &mut Context<'_>) -> Option<()> {
     Some(())
 }
 
-/// The full id of a container: joined from the account's id and the container's name, unless it is
-/// full already.
+/// Returns the full id of a container. Joins the account's id and the container's name, unless the
+/// id is already full.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
     let name = container.text()?;
@@ -127,12 +127,12 @@ fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     Some(id.to_owned())
 }
 
-/// Warns of a container that no document maps.
+/// Adds a warning for a container that no document maps.
 fn unmapped(cursor: &Cursor<'_>, id: &str) {
     let message = Message::new(
         "no Destinations document maps this container; dead letters go to the default one",
     );
-    // The whole id, however long, so that it can be copied.
+    // The whole id, however long, so that people can copy it.
     let message = message.help(format!("spec: {{\"{id}\": s3://…}}"));
     cursor.warn(message.about(id, ReferenceUse::DeadLetters));
 }

@@ -1,7 +1,7 @@
-//! `destination`: the endpoint and what its requests carry.
+//! Reads `destination`: the endpoint, and the settings of its requests.
 //!
-//! Separate because a webhook has a URL, while every other endpoint is a resource of Azure that
-//! needs an address in `Destinations` and follows the rules for resources.
+//! Separate because a webhook has a URL, while every other endpoint is an Azure resource. A
+//! resource needs an address in `Destinations`, and the rules for resources apply to it.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ use delivery::subscription::kinds::headers::Headers;
 use delivery::subscription::kinds::{batches, headers};
 use delivery::template::has_tags;
 
-/// Every type of endpoint, and whether it is a resource of Azure.
+/// Every type of endpoint; true for an Azure resource.
 const TYPES: [(&str, bool); 10] = [
     ("WebHook", false),
     ("AzureFunction", true),
@@ -38,46 +38,40 @@ const TYPES: [(&str, bool); 10] = [
     ("ServiceBusTopic", true),
     ("StorageQueue", true),
 ];
-/// The delivery schemas.
 const SCHEMAS: [(&str, Schema); 3] = [
     ("EventGridSchema", Schema::EventGrid),
     ("CloudEventSchemaV1_0", Schema::CloudEventsStructured),
     ("CustomInputSchema", Schema::Custom),
 ];
-/// The kinds of custom delivery properties, and how the value of each is read.
+/// Types of custom delivery properties, each with the reader of its value.
 const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
 type ReadValue = fn(&Fields<'_>) -> Option<Value>;
 /// Fields without a meaning outside Azure.
 pub(super) const UNUSED: [&str; 2] =
     ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
 
-/// Fields that say where an endpoint is; which of them counts depends on its type.
+/// Fields with the address of an endpoint; its type decides which one counts.
 const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
 
-/// The endpoint of a resource.
 pub(super) struct Endpoint<'a> {
-    /// Where requests go.
+    /// Target of requests.
     pub(super) called: Called<'a>,
-    /// It is a resource of Azure.
     pub(super) is_resource: bool,
-    /// The delivery schema, and where it is written.
+    /// Delivery schema, with its position.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
 }
 
-/// Where requests go.
+/// The target of requests.
 pub(super) struct Called<'a> {
-    /// The address.
     pub(super) url: Url,
-    /// Its key in a `Destinations` document.
+    /// Key of the target in a `Destinations` document.
     pub(super) key: String,
-    /// Its position.
     pub(super) at: Cursor<'a>,
-    /// What is asked for beside the address.
+    /// Requests of the file besides the address.
     pub(super) asked: Asked<'a>,
 }
 
 impl<'a> Endpoint<'a> {
-    /// Translates `destination`.
     pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
         cursor.mapping(|fields| {
             let is_resource =
@@ -91,7 +85,7 @@ impl<'a> Endpoint<'a> {
                 let written = |headers| Headers.write(&headers);
                 context.to.set_some("destination.headers", headers, written, mappings.as_ref());
                 let Some(is_resource) = is_resource else {
-                    // Which of them is used depends on the type, which has its own finding.
+                    // The type decides which of these fields counts, and has a finding of its own.
                     properties.accept(&ADDRESSES);
                     properties.accept(&entra::FIELDS);
                     return None;
@@ -107,7 +101,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Reads `eventDeliverySchema`, which is beside the destination or, on Kubernetes, inside it.
+/// Reads `eventDeliverySchema`, which is beside the destination, or inside it on Kubernetes.
 pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     let cursor = fields.given("eventDeliverySchema")?;
     Some((words::read(&cursor, &SCHEMAS)?, cursor))
@@ -148,7 +142,8 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     Some(Called { url, key: id.into_owned(), at: cursor, asked: Asked::default() })
 }
 
-/// What lacks an entry in a `Destinations` document; the whole key, however long, so that it can be copied.
+/// Returns the message for a missing entry in a `Destinations` document. It has the whole key,
+/// however long, so that people can copy it.
 fn unmapped(key: &str) -> Message {
     let help = format!("spec: {{\"{key}\": https://…}}");
     Message::new("this resource needs an address in a Destinations document")
@@ -156,7 +151,8 @@ fn unmapped(key: &str) -> Message {
         .about(key, ReferenceUse::Events)
 }
 
-/// The id of a queue: an account has many, and its own id does not tell them apart.
+/// Returns the id of a queue. The account's id alone is ambiguous, because an account has many
+/// queues.
 fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
     let Some(queue) = queue else { return Some(id.into()) };
     let name = queue.text()?;
@@ -166,8 +162,9 @@ fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>>
     Some(format!("{}/queueServices/default/queues/{name}", id.trim_end_matches('/')).into())
 }
 
-/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
-/// whatever the size: exported resources without batching have it.
+/// Reads the batch (Event Grid, "output batching"): 1 to 5,000 events, 1 to 1,024 KB. A maximum of
+/// one event means no batch, whatever the size, because exported resources without batching have
+/// it.
 fn batch(fields: &Fields<'_>, to: &mut Translation) {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
@@ -184,7 +181,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
     let Some(read) = fields.required("type").and_then(|kind| words::read(&kind, &PROPERTIES))
     else {
-        // Their meaning depends on the type, which has its own finding.
+        // The type decides their meaning, and has a finding of its own.
         fields.accept(&["properties"]);
         return None;
     };
@@ -196,7 +193,7 @@ fn static_value(properties: &Fields<'_>) -> Option<Value> {
     let is_secret = properties.is_true("isSecret");
     let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
     if !is_secret && has_tags(&value) {
-        // The native form would read it as a template.
+        // The native form would read such a value as a template.
         let cursor = properties.required("value")?;
         return cursor.refuse("a static value cannot have {{, {% or {#");
     }

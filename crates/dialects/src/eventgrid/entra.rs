@@ -1,7 +1,8 @@
-//! The fields by which a webhook is sent a token of Microsoft Entra ID.
+//! Reads the fields with which a webhook gets a token of Microsoft Entra ID.
 //!
-//! Separate because Azure has a client of its own there, and this program needs one that a `Destinations` document names:
-//! the fields say from which tenant and for which application its token is.
+//! Separate because Azure has its own client there, while this program needs a client from a
+//! `Destinations` document. The fields name the tenant that grants the token, and the application
+//! for which it is valid.
 
 use url::Url;
 
@@ -13,11 +14,10 @@ use delivery::subscription::auth::oauth2::{Style, check_parameter};
 
 const TENANT: &str = "azureActiveDirectoryTenantId";
 const APPLICATION: &str = "azureActiveDirectoryApplicationIdOrUri";
-/// Where the tenants of Entra ID grant tokens.
+/// Server at which the tenants of Entra ID grant tokens.
 /// <https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow>
 const SERVER: &str = "https://login.microsoftonline.com/";
 
-/// Reads both fields of a webhook.
 pub(super) fn asked<'a>(fields: &Fields<'a>) -> Asked<'a> {
     let [tenant, application] = [TENANT, APPLICATION].map(|name| fields.given(name));
     let Some(at) = application.clone().or_else(|| tenant.clone()) else { return Asked::default() };
@@ -31,21 +31,20 @@ pub(super) fn asked<'a>(fields: &Fields<'a>) -> Asked<'a> {
         at,
         token_url: tenant.flatten(),
         wanted: Wanted::Scope(scope),
-        // As its documentation shows it.
+        // The documentation of Entra ID shows this style.
         style: Style::Post,
     };
     Asked { token: Some(token), ..Asked::default() }
 }
 
-/// Both fields.
 pub(super) const FIELDS: [&str; 2] = [APPLICATION, TENANT];
 
-/// The same fields of an endpoint that is no webhook.
+/// Reports these fields of an endpoint that is not a webhook, where they have no effect.
 pub(super) fn report_unused(fields: &Fields<'_>) {
     FIELDS.into_iter().for_each(|field| unused(fields, field));
 }
 
-/// Where a tenant grants tokens: its id or one of its names is one part of the address.
+/// Returns the token URL of a tenant, in which its id or name is one path segment.
 fn token_url(at: &Cursor<'_>) -> Option<Url> {
     let tenant = text(at)?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');

@@ -1,7 +1,7 @@
-//! The command of Azure that prints an event subscription as it is deployed.
+//! Creates the Azure command that prints an event subscription as it is deployed.
 //!
-//! Separate because its options depend on the source: system, partner and namespace topics have commands of their own.
-//! A word in capitals stands for what the file does not state.
+//! Separate because its options depend on the source: system, partner and namespace topics have
+//! their own commands. A word in capitals replaces a value that the file does not state.
 //! <https://learn.microsoft.com/cli/azure/eventgrid>
 
 use super::identity;
@@ -9,7 +9,7 @@ use super::source::{self, Located, id_of_source};
 use super::template::Resource;
 use super::topics::one_kind;
 
-/// The sources that have commands of their own.
+/// Sources with their own commands.
 const GROUPS: [Group; 3] = [
     Group {
         kind: "microsoft.eventgrid/namespaces/topics",
@@ -30,26 +30,26 @@ const GROUPS: [Group; 3] = [
         full_url: FULL_URL,
     },
 ];
-/// Prints the URL of a webhook with its query.
+/// Option that prints the URL of a webhook with its query.
 const FULL_URL: &str = " --include-full-endpoint-url true";
 
-/// The placeholders of names that the file does not state.
+/// Placeholders for names that the file does not state.
 const NAME: &str = "NAME";
 const GROUP: &str = "GROUP";
 
 /// The commands for the subscriptions of one kind of source.
 struct Group {
-    /// The type of the source, in lower case.
+    /// Type of the source, in lower case.
     kind: &'static str,
-    /// The words before `event-subscription`.
+    /// Words before `event-subscription`.
     words: &'static str,
-    /// The options that name the source.
+    /// Options with the names of the source.
     names: &'static [&'static str],
-    /// The option of `show` for the whole URL, if it has one.
+    /// Option of `show` that prints the whole URL, if there is one.
     full_url: &'static str,
 }
 
-/// The command: `show` if the file states the name of the subscription, otherwise `list`.
+/// Returns the command: `show` if the file states the name of the subscription, otherwise `list`.
 pub(super) fn command(resource: &Resource<'_>) -> String {
     let source = source::of_resource(resource);
     let kind = source::kind_of(resource, source.as_ref());
@@ -69,7 +69,7 @@ pub(super) fn command(resource: &Resource<'_>) -> String {
     format!("az eventgrid {words}event-subscription {verb} {options}{full_url} -o json")
 }
 
-/// The options that name a source of this kind.
+/// Returns the options with the names of a source of this kind.
 fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
     let group = word(source.and_then(|(of, _)| of.place[1]), GROUP);
     let names = source.map(|(of, _)| of.names()).unwrap_or_default();
@@ -77,7 +77,7 @@ fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
     format!("--resource-group {group}{names}")
 }
 
-/// The id of a source: as the file has it, or with the names that are known.
+/// Returns the id of a source: as in the file, or composed of the stated names.
 fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     let stated = source.and_then(|(_, at)| at.peek_text()).map(id_of_source);
     let is_whole =
@@ -95,14 +95,14 @@ fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     format!("/subscriptions/{subscription}/resourceGroups/{group}/providers/{provider}{names}")
 }
 
-/// Each word with its name. Of fewer names the first ones are missing.
+/// Joins each word with its name. If there are fewer names, the first ones are missing.
 fn named(words: &[&str], names: &[&str], join: impl Fn(&str, &str) -> String) -> String {
     let missing = words.len().saturating_sub(names.len());
     let name = |at: usize| names.get(at.checked_sub(missing)?).copied();
     words.iter().enumerate().map(|(at, of)| join(of, word(name(at), NAME))).collect()
 }
 
-/// The text if it can stand in a command, otherwise the placeholder.
+/// Returns the text if it is safe in a command, otherwise the placeholder.
 fn word<'t>(text: Option<&'t str>, placeholder: &'t str) -> &'t str {
     text.filter(|text| is_plain(text)).unwrap_or(placeholder)
 }

@@ -1,14 +1,16 @@
-//! Finds what keeps a resource of a template from being read: an expression where its delivery needs a value.
+//! Finds the template expressions that prevent a resource from being read: those in values that its
+//! delivery needs.
 //!
-//! Separate because each resource has one finding, with the command that exports it (`export`), and not one for each
-//! expression. Expressions in other fields (`location`, `tags`, `dependsOn`, identities) are ignored.
+//! Separate because each resource has one finding with the command that exports it (`export`),
+//! instead of one per expression. Expressions in other fields are ignored (`location`, `tags`,
+//! `dependsOn`, identities).
 
 use super::template::Resource;
 use super::{endpoint, export, source};
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Entry};
 
-/// The properties that delivery depends on.
+/// Properties that affect delivery.
 const NEEDED: [&str; 12] = [
     COPY,
     "deadLetterDestination",
@@ -23,7 +25,7 @@ const NEEDED: [&str; 12] = [
     "filtersConfiguration",
     "retryPolicy",
 ];
-/// The field that makes several resources of one, or several elements of a list.
+/// Field that makes several copies of a resource, or of a list element.
 const COPY: &str = "copy";
 
 /// Reports the first needed field whose value only a deployment has; false if there is none.
@@ -43,7 +45,7 @@ fn copies<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
     resource.cursor.peek(COPY).filter(|copy| !copy.is_null())
 }
 
-/// The expression that names the topic, unless another field does.
+/// Returns the expression that names the topic, unless another field names it.
 fn of_topic<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
     let is_named = source::of_resource(resource).is_some_and(|(of, _)| of.namespace.is_some());
     if is_named || is_stated(resource, "lastmile.topic") {
@@ -72,7 +74,8 @@ fn of_settings<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
     fields.filter(|of| NEEDED.contains(&of.name)).find_map(|field| in_entry(&field))
 }
 
-/// The first expression in a value, except in fields without an effect here. The nesting of a document is bounded.
+/// Returns the first expression in a value, except in fields without an effect here. The recursion
+/// ends because the nesting of documents is limited.
 fn in_value<'a>(value: &Cursor<'a>) -> Option<Cursor<'a>> {
     if value.is_expression() {
         return Some(value.clone());
@@ -90,7 +93,7 @@ fn in_entry<'a>(entry: &Entry<'a>) -> Option<Cursor<'a>> {
     if is_unused { None } else { in_value(&entry.value) }
 }
 
-/// The entries of a mapping; none of any other value.
+/// Returns the entries of a mapping; none for any other value.
 fn entries<'a>(value: &Cursor<'a>) -> Vec<Entry<'a>> {
     if value.is_mapping() { value.entries().unwrap_or_default() } else { Vec::new() }
 }

@@ -1,7 +1,7 @@
-//! `filter` and `filtersConfiguration`: which events a subscription delivers.
+//! Reads `filter` and `filtersConfiguration`, which select the events of a subscription.
 //!
-//! Separate because the operators' values have types and limits of their own. All parts have to
-//! hold: the type of the event, how its subject begins and ends, and every advanced filter.
+//! Separate because the operators' values have their own types and limits. All parts have to match:
+//! the event type, the prefix and suffix of the subject, and every advanced filter.
 
 use super::words;
 use delivery::document::reader::{Cursor, Fields, read_each};
@@ -12,14 +12,14 @@ use delivery::subscription::kinds::advanced;
 use delivery::subscription::kinds::conditions::Compare;
 use delivery::subscription::profile::Dialect;
 
-/// "Event filtering", limitations: advanced filters of one subscription.
+/// Maximum number of advanced filters per subscription ("Event filtering", limitations).
 const FILTERS_MAX: usize = 25;
-/// Values of all of them together; a range is one value.
+/// Maximum number of values in all filters together; a range is one value.
 const VALUES_MAX: usize = 25;
-/// The value for every type.
+/// Value that includes every type.
 const ALL: &str = "All";
 
-/// Reads the filter among the fields of `properties`; it matches everything where there is none.
+/// Reads the filter among the fields of `properties`. Without one, every event matches.
 pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
     let mut parts = Vec::new();
     fields.section("filter", |filter| {
@@ -36,8 +36,8 @@ pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
     Some(Filter::All(parts.into_iter().flatten().collect()))
 }
 
-/// `includedEventTypes`: the type is one of the list; `All`, `null` and an empty list match every
-/// type.
+/// Reads `includedEventTypes`, which has to contain the event type. `All`, `null` and an empty list
+/// match every type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
     let elements = cursor.list()?;
@@ -45,7 +45,7 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
-    // The same attribute under its name in either schema.
+    // The two schemas have different names for this attribute.
     let exact = |text: &str| {
         ["type", "eventType"]
             .map(|name| Filter::Exact { name: name.to_owned(), value: text.to_owned() })
@@ -53,7 +53,8 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
-/// How the subject begins and ends; compared with case only where the filter says so.
+/// Reads the prefix and the suffix of the subject. Case is ignored unless the filter states
+/// otherwise.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let sensitive = fields.is_true("isSubjectCaseSensitive");
     let begins: Compare = |name, value| Filter::Prefix { name, value };
@@ -62,7 +63,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
         ("subjectBeginsWith", begins, TextMatch::BeginsWith),
         ("subjectEndsWith", ends, TextMatch::EndsWith),
     ];
-    // Both are read, even after an error.
+    // Both are read even after an error, to report every error.
     let read = both.map(|(field, with_case, how)| {
         let Some(cursor) = fields.given(field) else { return Some(None) };
         let value = cursor.text()?.to_owned();
@@ -81,7 +82,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     Some(read.into_iter().flatten().collect())
 }
 
-/// The advanced filters of a list, and whether they look into arrays.
+/// Reads the list of advanced filters.
 fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Option<Vec<Filter>> {
     let arrays = arrays(fields, dialect);
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
@@ -101,7 +102,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Opti
     })
 }
 
-/// How this dialect compares arrays.
+/// Returns how this dialect compares arrays.
 fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
     match (fields.is_true("enableAdvancedFilteringOnArrays"), dialect) {
         (false, Dialect::EventGridKubernetes) => Arrays::Fail,
@@ -117,7 +118,7 @@ fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
     }
 }
 
-/// How many values a filter has, in `values` and `value` together; reports nothing.
+/// Counts the values of a filter in `values` and `value` together. Reports nothing.
 fn values_of(filter: &Cursor<'_>) -> usize {
     let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
     let single = filter.peek("value").filter(|value| !value.is_null());

@@ -1,8 +1,8 @@
-//! The dialect and the name of an event subscription.
+//! Decides the dialect and the name of an event subscription.
 //!
-//! Separate because both depend on many fields: what names the source, the resource's type, its version, its
-//! name, the name of the file, and the optional `lastmile` section. That section overrides everything else, since
-//! it is written for this program.
+//! Separate because both depend on many fields: the source, the resource's type, version and name,
+//! the file name, and the optional section `lastmile`. That section takes precedence, because it is
+//! written for this program.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use delivery::subscription::kinds::{limits, names, statuses};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::{Dialect, StatusSet};
 
-/// The kind of the topics of namespaces.
+/// Type of namespace topics, in lower case.
 const NAMESPACE_TOPICS: &str = "microsoft.eventgrid/namespaces/topics";
 
 const DIALECTS: [(&str, Dialect); 3] = [
@@ -31,20 +31,17 @@ const DIALECTS: [(&str, Dialect); 3] = [
     ("eventgrid-kubernetes", Dialect::EventGridKubernetes),
 ];
 
-/// The `lastmile` section of a resource.
 #[derive(Default)]
 pub(super) struct LastmileSection<'a> {
-    /// The dialect.
     pub(super) dialect: Option<Dialect>,
-    /// The topic.
     pub(super) topic: Option<TopicName>,
-    /// What a refusal of several events means, and where that is written.
+    /// Meaning of a refused batch, with its position.
     pub(super) on_refused: Option<(OnRefused, Cursor<'a>)>,
     name: Option<(String, Cursor<'a>)>,
 }
 
 impl<'a> LastmileSection<'a> {
-    /// Reads the fields of `lastmile`, and translates those of a delivery.
+    /// Reads the fields of `lastmile`, and translates those about delivery.
     pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
         let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list);
@@ -81,8 +78,8 @@ impl<'a> LastmileSection<'a> {
     }
 }
 
-/// Detects the dialect from a resource's own fields and from its source; whether the endpoint is a resource is
-/// decided later.
+/// Detects the dialect from a resource's own fields and its source. The rules for Azure resources
+/// are selected later.
 pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_>>) -> Dialect {
     let is_namespace = source.is_some_and(|(source, _)| source.kind == NAMESPACE_TOPICS)
         || resource.kind.starts_with(NAMESPACE_TOPICS);
@@ -98,7 +95,8 @@ pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_
     }
 }
 
-/// The full name of a subscription, and where it is written: that of `lastmile`, else the resource's own, else the file's.
+/// Returns the full name of a subscription, with its position: the name in `lastmile`, else the
+/// name of the resource, else that of the file.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
@@ -116,12 +114,12 @@ pub(super) fn name<'a>(
     Some((SubscriptionName { topic: topic?, name }, at))
 }
 
-/// The last part of a name such as `topic/subscription`.
+/// Returns the last part of a name such as `topic/subscription`.
 pub(super) fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The topic of a source.
+/// Returns the topic of a source. Reports a missing topic or namespace.
 pub(super) fn topic_of(
     resource: &Resource<'_>,
     source: Option<&Located<'_>>,

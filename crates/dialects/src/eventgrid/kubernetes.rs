@@ -1,16 +1,18 @@
-//! Event Grid on Kubernetes: which resources are read as such, and what that edition cannot do.
+//! Event Grid on Kubernetes: how its resources are recognised, and what that edition does not
+//! support.
 //!
-//! Separate because a file does not say which edition it is for: that is concluded, and said.
+//! Separate because a file does not state its edition: it is inferred and reported.
 
 use super::source::Located;
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 
-/// The version of the resources that Event Grid on Kubernetes takes.
+/// API version that Event Grid on Kubernetes accepts.
 const VERSION: &str = "2020-10-15-preview";
-/// The only kind of source that it has.
+/// The only kind of source in that edition.
 const TOPICS: &str = "microsoft.eventgrid/topics";
-/// The operators that it lacks ("Event filtering for subscriptions", Event Grid on Kubernetes).
+/// Operators that it does not support ("Event filtering for subscriptions", Event Grid on
+/// Kubernetes).
 const LACKING: [&str; 7] = [
     "IsNotNull",
     "IsNullOrUndefined",
@@ -20,11 +22,12 @@ const LACKING: [&str; 7] = [
     "StringNotContains",
     "StringNotEndsWith",
 ];
-/// How to say which edition a file is for.
+/// Help that shows how a file states its edition.
 const HELP: &str = "\"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms it, \"eventgrid\" is Event Grid in Azure";
 
-/// The field by which a resource is one of Event Grid on Kubernetes: the schema inside its destination, or the
-/// version, on a subscription of a custom topic or of no known source. Nothing else of Azure lives there.
+/// Returns the field that marks a resource of Event Grid on Kubernetes. It is the schema inside the
+/// destination, or the version, but only for a custom topic or an unknown source: no other Azure
+/// resource exists on Kubernetes.
 pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> Option<Cursor<'a>> {
     let is_possible = source.is_none_or(|(source, _)| source.kind == TOPICS);
     let schema = resource.peek("properties.destination.properties.eventDeliverySchema");
@@ -36,13 +39,13 @@ pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> O
     schema.or(version.filter(is_version)).filter(|_| is_possible)
 }
 
-/// Says that a resource is read as one of Event Grid on Kubernetes, at the field that says so.
+/// Reports that a resource is read as one of Event Grid on Kubernetes, at the field that marks it.
 pub(super) fn report(sign: &Cursor<'_>) {
     let message = "read as Event Grid on Kubernetes: its time to live, waits and statuses apply";
     sign.warn(Message::new(message).help(HELP));
 }
 
-/// Warns of filters that Event Grid on Kubernetes does not have. They work here.
+/// Adds a warning for filters that Event Grid on Kubernetes does not support. They work here.
 pub(super) fn report_filters(filter: &Cursor<'_>) {
     let lacks = "Event Grid on Kubernetes does not have";
     if let Some(arrays) = filter.peek("enableAdvancedFilteringOnArrays")

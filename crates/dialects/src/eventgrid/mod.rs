@@ -1,18 +1,21 @@
-//! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
-//! Grid on Kubernetes.
+//! Reads Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of
+//! Event Grid on Kubernetes.
 //!
-//! Separate because it is one of several families of dialects, in the formats of others: an unknown
-//! field is a warning, since a newer version may define it; a value outside the documented range is
-//! an error.
+//! Separate because it is one of several foreign families: an unknown field is a warning, because a
+//! newer version may define it. A value outside its documented range is an error.
 //!
-//! Steps: document → resources (`template`) → those whose needed fields are literal (`expression`) → what it takes
-//! events of (`source`) → dialect and name (`identity`, `kubernetes`) → `properties` (`settings`, and one module for
-//! each part of it) → a Subscription in the native form.
+//! The steps are:
+//! - document
+//! - resources (`template`)
+//! - resources whose needed fields are literal (`expression`)
+//! - the source of their events (`source`)
+//! - dialect and name (`identity`, `kubernetes`)
+//! - `properties` (`settings`, with one module per part)
+//! - a native Subscription
 //!
-//! A resource may be as the REST API has it, or flat, as the command line of Azure prints it: without `properties`,
-//! at every level.
-//!
-//! Does not support pull delivery, and does not evaluate the expressions of templates.
+//! A resource may have the form of the REST API, or be flat like the output of Azure's command
+//! line: without `properties` at every level. The module does not support pull delivery, and does
+//! not evaluate template expressions.
 
 mod context;
 mod dead_letter;
@@ -47,7 +50,7 @@ use topics::SourceTopics;
 
 pub(super) use template::is_template;
 
-/// The fields of a resource that do not affect delivery, or are read elsewhere.
+/// Fields of a resource that do not affect delivery, or are read elsewhere.
 const IGNORED_FIELDS: [&str; 17] = [
     "$schema",
     "apiVersion",
@@ -68,10 +71,10 @@ const IGNORED_FIELDS: [&str; 17] = [
     "type",
 ];
 
-/// The delivery schema of old editions that is not sent here.
+/// Delivery schema of old editions, which is not supported.
 const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
-/// Whether a document has a destination where Event Grid has it.
+/// True if a document has a destination in a place where Event Grid has it.
 pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
     let fields =
         ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];
@@ -79,7 +82,8 @@ pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
         || fields.iter().any(|field| property(document, field).is_some())
 }
 
-/// Translates all Event Grid documents. The spelling of topics that native documents describe counts.
+/// Translates all Event Grid documents. The spelling of topics in native documents takes
+/// precedence.
 pub(super) fn translate(
     documents: &[Cursor<'_>],
     destinations: &Destinations<'_>,
@@ -88,7 +92,7 @@ pub(super) fn translate(
 ) {
     let topics = SourceTopics::of(described.iter());
     let resources: Vec<Resource<'_>> = documents.iter().flat_map(template::resources).collect();
-    // With none but old ones, nothing would be deployed: then each is an error.
+    // If all resources have the old schema, each is an error, because nothing would be deployed.
     let is_other = |resource: &Resource<'_>| old_schema(&resource.cursor).is_none();
     let has_others = resources.iter().any(is_other);
     for resource in resources {
@@ -107,8 +111,8 @@ pub(super) fn translate(
 
 const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
 
-/// Reports a resource that wants CloudEvents 0.1. One of several is left out with a warning: exports have it from old
-/// editions of the service, and the others can be deployed.
+/// Reports a resource with CloudEvents 0.1. One of several is left out with a warning: exports
+/// contain such resources from old editions, and the others can be deployed.
 fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
     let Some(at) = old_schema(resource) else { return false };
     let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");
@@ -116,7 +120,7 @@ fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
     true
 }
 
-/// The delivery schema of a resource, if it is CloudEvents 0.1.
+/// Returns the delivery schema of a resource if it is CloudEvents 0.1.
 fn old_schema<'a>(resource: &Cursor<'a>) -> Option<Cursor<'a>> {
     let schema = property(resource, "eventDeliverySchema")?;
     let is_old =

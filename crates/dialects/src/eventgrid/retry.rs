@@ -1,7 +1,7 @@
-//! `retryPolicy` and the limits of a push subscription.
+//! Reads `retryPolicy` and the limits of a push subscription.
 //!
-//! Separate because the documented ranges differ by kind of resource; missing values are the
-//! profile's. Only limits can be set: the schedule is the dialect's.
+//! Separate because the documented ranges depend on the kind of resource. Missing values come from
+//! the profile. Only limits are configurable, because the dialect decides the schedule.
 
 use serde_json::json;
 
@@ -10,15 +10,14 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, format_ms};
 
-/// The native field for attempts in all.
+/// Native field with the total number of attempts.
 const ATTEMPTS: &str = "retry.maxAttempts";
-/// The native field for the age past which no attempt begins.
+/// Native field with the age after which no attempt begins.
 const TIME_TO_LIVE: &str = "retry.timeToLive";
 
-/// Translates the fields of `retryPolicy`.
 pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation) {
     let (attempts_max, minutes_max) = match dialect {
-        // Event Grid on Kubernetes names no upper bound; the limits of all dialects apply.
+        // Event Grid on Kubernetes documents no upper limit, so the limits of all dialects apply.
         Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
         Dialect::EventGridNamespace => (10, 7 * DAY_MS / MINUTE_MS),
         Dialect::EventGrid | Dialect::EventGridResource | Dialect::Knative | Dialect::Native => {
@@ -46,7 +45,7 @@ pub(super) fn push(fields: &Fields<'_>, to: &mut Translation) {
     }
 }
 
-/// `maxDeliveryAttempts`, or its other name in the documents for Kubernetes.
+/// Returns `maxDeliveryAttempts`, or its other name in the documentation for Kubernetes.
 fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let [attempts, other] =
         ["maxDeliveryAttempts", "maxNumberOfAttempts"].map(|field| fields.given(field));

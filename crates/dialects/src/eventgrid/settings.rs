@@ -1,6 +1,6 @@
-//! `properties`: the delivery settings of a resource, read by the modules of its parts.
+//! Translates `properties`, the delivery settings of a resource, with one module per part.
 //!
-//! Separate because a push subscription of a namespace has the same settings elsewhere: limits and
+//! Separate because a namespace's push subscription has the same settings elsewhere: limits and
 //! destination are inside `deliveryConfiguration`.
 
 use serde_json::json;
@@ -19,7 +19,8 @@ use delivery::subscription::kinds::{batches, conditions};
 use delivery::subscription::profile::Dialect;
 use delivery::time::moment::{self, AzureTime};
 
-/// Translates the fields of `properties`; the dialect may turn out to be that for resources of Azure.
+/// Translates the fields of `properties`. Returns the dialect, which changes if the endpoint is an
+/// Azure resource.
 pub(super) fn translate(
     fields: &Fields<'_>,
     dialect: Dialect,
@@ -76,7 +77,7 @@ pub(super) fn translate(
     Some(if is_of_resource { Dialect::EventGridResource } else { dialect })
 }
 
-/// Translates what a refusal of several events means, which the `lastmile` section says.
+/// Translates the meaning of a refused batch from the section `lastmile`.
 fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
     let Some((on_refused, at)) = &own.on_refused else { return };
     match context.to.document.get("spec.batch").and_then(Node::text) {
@@ -85,7 +86,7 @@ fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
     }
 }
 
-/// The schema beside the destination or inside it.
+/// Returns the schema beside the destination or inside it.
 fn one_schema<'a>(
     outer: Option<(Schema, Cursor<'a>)>,
     inside: Option<(Schema, Cursor<'a>)>,
@@ -98,14 +99,16 @@ fn one_schema<'a>(
     outer.or(inside)
 }
 
-/// Translates where events and dead letters go, the same in `properties` and in `push`.
+/// Translates the destinations of events and dead letters, which are equal in `properties` and in
+/// `push`.
 fn delivery<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let endpoint = destination(fields, context);
     dead_letter::translate(fields, context);
     endpoint
 }
 
-/// `destination`, or the one inside `deliveryWithResourceIdentity`, which may have nothing but an identity.
+/// Reads `destination`, or the one inside `deliveryWithResourceIdentity`, which may have only an
+/// identity.
 fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
         return Endpoint::read(&fields.required("destination")?, context);
@@ -114,7 +117,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
         delivery.peek("destination").is_some_and(|destination| !destination.is_null());
     let other = fields.given("destination");
     if let Some(other) = other.as_ref().filter(|_| !has_destination) {
-        // An identity alone, which is not needed here.
+        // An identity alone, which has no effect here.
         delivery.mapping(|delivery| {
             delivery.accept(&["destination"]);
             unused(delivery, "identity");
@@ -130,9 +133,9 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
     })?
 }
 
-/// `push` of a delivery configuration.
+/// Returns `push` of a delivery configuration.
 fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    // Both are known in every mode, even an invalid one.
+    // Both fields are accepted in every mode, even an invalid one.
     fields.accept(&["push", "queue"]);
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();
@@ -146,7 +149,8 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.required("push")
 }
 
-/// When the subscription expires; `None` where that is never, or after the year 9999.
+/// Returns the expiration of the subscription in milliseconds; `None` for never, or after the year
+/// 9999.
 fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
     let Some(expires) = AzureTime::parse(text) else {

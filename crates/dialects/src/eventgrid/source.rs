@@ -1,34 +1,34 @@
-//! What an event subscription takes events of: a topic, a domain, a storage account, a resource group and so on.
+//! Finds the source of an event subscription: a topic, a domain, a storage account, a resource
+//! group and so on.
 //!
-//! Separate because many fields may name it (the id, `topic`, `scope`, the names of a template), and both the
-//! name of the subscription and its dialect follow from it.
+//! Separate because many fields may name it: the id, `topic`, `scope`, and the names of a template.
+//! The name of the subscription and its dialect depend on the source.
 
 use super::template::Resource;
 use delivery::document::reader::Cursor;
 
-/// The kinds whose parent, a namespace or a domain, is the namespace here.
+/// Types whose parent, a namespace or a domain, becomes the namespace here.
 const HELD: [&str; 2] = ["topics", "domaintopics"];
-/// The end of the type of an event subscription, and what an extension has before it.
+/// Suffix of the type of an event subscription, and the part before it in an extension.
 const SUBSCRIPTIONS: &str = "/eventsubscriptions";
 const PROVIDERS: &str = "/providers";
 
-/// The source of an event subscription.
 pub(super) struct Source<'t> {
-    /// Provider and types, in lower case, such as `microsoft.eventgrid/topics`; empty for a resource group or a
-    /// whole subscription of Azure.
+    /// Provider and types in lower case, such as `microsoft.eventgrid/topics`; empty for a resource
+    /// group or a whole Azure subscription.
     pub(super) kind: String,
-    /// The namespace or domain that holds the topic, else the resource group; `None` if no field names it.
+    /// Namespace or domain of the topic, else the resource group; `None` if no field names one.
     pub(super) namespace: Option<&'t str>,
-    /// The topic.
     pub(super) topic: &'t str,
-    /// The subscription of Azure and the resource group that it is in, as far as they are named.
+    /// Azure subscription and resource group of the source, if they are named.
     pub(super) place: [Option<&'t str>; 2],
 }
 
-/// A source, and the field that names it.
+/// A source, with the field that names it.
 pub(super) type Located<'a> = (Source<'a>, Cursor<'a>);
 
-/// The source of a resource, by the first of the fields that names it: its id, `topic`, `scope`, its name.
+/// Returns the source of a resource, from the first field that names it: its id, `topic`, `scope`,
+/// or its name.
 pub(super) fn of_resource<'a>(resource: &'a Resource<'_>) -> Option<Located<'a>> {
     let cursor = &resource.cursor;
     let fields = ["id", "properties.topic", "topic", "scope"].map(|field| cursor.peek(field));
@@ -43,15 +43,16 @@ pub(super) fn of_resource<'a>(resource: &'a Resource<'_>) -> Option<Located<'a>>
 }
 
 impl<'t> Source<'t> {
-    /// The names of its type, as far as they are known: of a held topic also that of its holder.
+    /// Returns the stated names of its type, including that of the parent of a held topic.
     pub(super) fn names(&self) -> Vec<&'t str> {
         let is_held = HELD.iter().any(|held| self.kind.ends_with(&format!("/{held}")));
         let holder = self.namespace.filter(|_| is_held && self.kind.matches('/').count() > 1);
         holder.into_iter().chain([self.topic]).collect()
     }
 
-    /// Of an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…`, which may end with that of an event
-    /// subscription; or of a scope without its beginning, `P/type/name`.
+    /// Parses an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…`, which may end
+    /// with that of an event subscription. Also accepts a scope without its beginning,
+    /// `P/type/name`.
     fn of_id(id: &'t str) -> Option<Self> {
         let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
         let parts = without_subscription(&parts);
@@ -92,8 +93,9 @@ impl<'t> Source<'t> {
         Self::of_kind(kind, &names, place)
     }
 
-    /// Of the type and the full name of an event subscription, as templates have them: `topic/subscription`. An
-    /// extension's name has its own provider in between, `account/Microsoft.EventGrid/subscription`.
+    /// Parses the type and the full name of an event subscription, as in templates:
+    /// `topic/subscription`. The name of an extension includes its provider,
+    /// `account/Microsoft.EventGrid/subscription`.
     fn of_names(kind: &str, path: &'t str) -> Option<Self> {
         let kind = kind.strip_suffix(SUBSCRIPTIONS)?;
         let names: Vec<&str> = path.split('/').collect();
@@ -106,7 +108,7 @@ impl<'t> Source<'t> {
             (None, [around @ .., _]) => (kind, around),
             (_, _) => return None,
         };
-        // A type is its provider and one word for each name.
+        // A type has its provider and one word per name.
         let is_whole = kind.split('/').skip(1).count() == around.len();
         Self::of_kind(kind.to_owned(), around, [None; 2]).filter(|_| is_whole)
     }
@@ -123,7 +125,8 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The type of the source of a resource, in lower case; of an extension whose source is not known, only its provider.
+/// Returns the type of a resource's source, in lower case. For an extension with an unknown source,
+/// returns only its provider.
 pub(super) fn kind_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> String {
     let of_type = || {
         let kind = resource.kind.strip_suffix(SUBSCRIPTIONS).unwrap_or(&resource.kind);
@@ -132,13 +135,14 @@ pub(super) fn kind_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> 
     source.map_or_else(of_type, |(source, _)| source.kind.clone())
 }
 
-/// The id of a source, which may end with that of an event subscription.
+/// Returns the id of a source without that of an event subscription.
 pub(super) fn id_of_source(id: &str) -> String {
     let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
     format!("/{}", without_subscription(&parts).join("/"))
 }
 
-/// The parts of an id without those of the event subscription, which may be an extension of its source.
+/// Returns the parts of an id without those of the event subscription, which may be an extension of
+/// its source.
 fn without_subscription<'p, 't>(parts: &'p [&'t str]) -> &'p [&'t str] {
     let end = parts.iter().rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"));
     let parts = end.and_then(|end| parts.get(..end)).unwrap_or(parts);

@@ -1,12 +1,12 @@
-//! Finds the resources of a document, which may be a template of many.
+//! Finds the resources of a document, which may be a template with many resources.
 //!
-//! Separate because a template holds resources of every kind, nested in one another. Only event
-//! subscriptions are read; the others are warnings.
+//! Separate because a template has nested resources of every kind. Only event subscriptions are
+//! read, and the others are warnings.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 
-/// The fields of a template besides its resources.
+/// Fields of a template besides its resources.
 const PARTS: [&str; 11] = [
     "$schema",
     "apiProfile",
@@ -20,33 +20,33 @@ const PARTS: [&str; 11] = [
     "parameters",
     "variables",
 ];
-/// The suffix of types of event subscriptions, in lower case.
+/// Suffix of types of event subscriptions, in lower case.
 const SUBSCRIPTIONS: &str = "eventsubscriptions";
-/// The type of a deployment in a template, in lower case.
+/// Type of a deployment in a template, in lower case.
 const DEPLOYMENTS: &str = "microsoft.resources/deployments";
-/// The provider of Event Grid, in lower case.
+/// Provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
 
 /// One event subscription of a document.
 pub(super) struct Resource<'a> {
-    /// The resource.
     pub(super) cursor: Cursor<'a>,
-    /// Its full type, in lower case; empty where there is none.
+    /// Full type in lower case; empty if there is none.
     pub(super) kind: String,
-    /// Its full name with the names of its parent resources, as written; empty where there is none, or an expression.
+    /// Full name as written, including the names of parent resources; empty if there is none, or an
+    /// expression.
     pub(super) path: String,
     /// The first expression among these names.
     pub(super) name_expression: Option<Cursor<'a>>,
 }
 
-/// Whether a document is a template of resources.
+/// True for a template of resources.
 pub(crate) fn is_template(document: &Cursor<'_>) -> bool {
     document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
 }
 
-/// The event subscriptions of a document: itself, or those of a template.
+/// Returns the event subscriptions of a document: the document itself, or those of a template.
 pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
-    // Azure writes ids: a resource that has one is exported, and its values are literal.
+    // Only Azure assigns ids, so a resource with an id was exported, and its values are literal.
     let in_template = document.clone().in_template();
     let is_exported = !in_template.text_at("id").is_empty();
     let document = if is_exported { document.clone() } else { in_template };
@@ -63,7 +63,8 @@ pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     found
 }
 
-/// The resources of a list, or of a mapping from symbolic names; each may hold further ones.
+/// Adds the resources of a list, or of a mapping by symbolic names. Each may contain nested
+/// resources.
 fn inside<'a>(
     resources: &Cursor<'a>,
     parent: Option<&Resource<'a>>,
@@ -95,7 +96,7 @@ fn inside<'a>(
     }
 }
 
-/// The resources of a deployment in a template, as Bicep makes of each module.
+/// Adds the resources of a nested deployment, which Bicep creates for each module.
 fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>) {
     match deployment.peek("properties.template") {
         Some(_) if !is_deployed(deployment) => {}
@@ -111,7 +112,8 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
     }
 }
 
-/// Returns false, with a warning, for a resource that the template only refers to or whose `condition` is false.
+/// False, with a warning, for a resource that the template only refers to, or whose `condition` is
+/// false.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
     if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
         existing
@@ -135,7 +137,7 @@ fn is_condition_met(resource: &Cursor<'_>) -> bool {
     is_deployed
 }
 
-/// A resource with the type and names of its parents.
+/// Returns a resource with the type and the names of its parents.
 fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<'a> {
     let kind = cursor.text_at("type").to_ascii_lowercase();
     let around = parent.filter(|parent| {

@@ -1,7 +1,7 @@
-//! Which topics the sources of event subscriptions are, over all files.
+//! Assigns topics to the sources of event subscriptions, across all files.
 //!
-//! Separate because a name of Azure ignores case, and a topic here has two names where an id has more: sources of
-//! different ids may be one topic, which nobody would see.
+//! Separate because names in Azure ignore case, and a topic has two names while an id has more.
+//! Sources with different ids may therefore become one topic, which would go unnoticed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) struct SourceTopics {
     known: RefCell<BTreeMap<String, Known>>,
 }
 
-/// A topic: how it is spelled, and the sources that it is of.
+/// A topic: its spelling, and its sources.
 struct Known {
     name: TopicName,
     sources: Vec<KnownSource>,
@@ -27,19 +27,19 @@ struct Known {
 struct KnownSource {
     kind: String,
     place: [Option<String>; 2],
-    /// Where it is named.
+    /// Position of its name.
     location: String,
-    /// What it is called there.
+    /// Its name at that position.
     id: String,
 }
 
-/// The type of a source, of its two spellings the same one.
+/// Returns the type of a source in one of its two spellings.
 pub(super) fn one_kind(kind: &str) -> String {
     kind.replace("domaintopics", "topics")
 }
 
 impl SourceTopics {
-    /// With the topics that native documents describe: their spelling counts.
+    /// Starts with the topics of native documents, whose spelling takes precedence.
     pub(super) fn of<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
         let known = |name: &TopicName| {
             let known = Known { name: name.clone(), sources: Vec::new() };
@@ -48,7 +48,8 @@ impl SourceTopics {
         Self { known: RefCell::new(described.map(known).collect()) }
     }
 
-    /// The topic of this name in the spelling in which it came first. A source of another id is reported, once.
+    /// Returns the topic with this name in its first spelling. Reports a source with another id,
+    /// once.
     pub(super) fn spelled(
         &self,
         name: TopicName,
@@ -88,7 +89,7 @@ impl KnownSource {
         }
     }
 
-    /// Whether they are the same, as far as both say where they are.
+    /// True if both are equal, as far as both state their place.
     fn is(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&Option<String>, &Option<String>)| {
             one.is_none() || other.is_none() || one == other

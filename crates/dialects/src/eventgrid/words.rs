@@ -1,12 +1,12 @@
-//! The values of Event Grid's enumerations.
+//! Reads the values of Event Grid's enumerations.
 //!
-//! Separate because they are read less strictly than our own format: case is ignored, as in the
-//! service itself, and spaces around a value (as in the documentation's sample) are a warning.
+//! Separate because the rules are less strict than in our own format. Case is ignored, as in the
+//! service itself. Spaces around a value, as in the documentation's sample, are a warning.
 
 use delivery::document::findings::quoted;
 use delivery::document::reader::Cursor;
 
-/// The value of one of these words.
+/// Returns the value of the word at the cursor.
 pub(super) fn read<T: Copy>(cursor: &Cursor<'_>, words: &[(&'static str, T)]) -> Option<T> {
     let text = cursor.text()?;
     let trimmed = text.trim();

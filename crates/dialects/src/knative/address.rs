@@ -1,4 +1,4 @@
-//! Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
+//! Reads Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
 //!
 //! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, and each
 //! accepts other targets. No cluster is queried: a `Destinations` document gives the address of a
@@ -23,46 +23,43 @@ use delivery::subscription::topic_address;
 
 /// The context for resolving addresses.
 pub(super) struct Addresses<'d> {
-    /// The `Destinations` documents.
+    /// Entries of the `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
-    /// The brokers and channels of all files.
+    /// Brokers and channels of all files.
     pub(super) topics: Topics,
 }
 
-/// The result of resolving a destination.
+/// The target of a destination.
 #[derive(Clone)]
 pub(super) enum Address {
-    /// An address.
     Target(Target),
     /// A broker or channel in the files.
     Topic(TopicName),
-    /// Unknown; with the key that a `Destinations` document would need.
+    /// An unknown target, with the key that a `Destinations` document would need.
     Unresolved(String),
 }
 
-/// A destination and where it is written.
+/// A resolved destination, with its position.
 #[derive(Clone)]
 pub(super) struct ResolvedAddress<'a> {
-    /// The result.
     pub(super) address: Address,
-    /// Its key in a `Destinations` document.
+    /// Key of the destination in a `Destinations` document.
     pub(super) key: String,
-    /// What is asked for beside the address.
+    /// Requests of the file besides the address.
     pub(super) asked: Asked<'a>,
-    /// Its position.
     pub(super) at: Cursor<'a>,
-    /// It is the address of a Pub/Sub topic.
+    /// True for the address of a Pub/Sub topic.
     pub(super) is_pubsub: bool,
     /// The broker or channel that a `ref` names, in the files or not, unless it is mapped to an
     /// address.
     pub(super) publishes_to: Option<TopicName>,
 }
 
-/// The scheme of Google Pub/Sub topics.
+/// Scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 
 impl Addresses<'_> {
-    /// Reads a destination; the namespace of its `ref` is the object's where it names none.
+    /// Reads a destination. A `ref` without a namespace has the namespace of its object.
     pub(super) fn read<'a>(
         &self,
         cursor: &Cursor<'a>,
@@ -94,7 +91,7 @@ impl Addresses<'_> {
         })?
     }
 
-    /// Resolves an address that is written as text alone.
+    /// Resolves an address that is written as text.
     pub(super) fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
@@ -129,7 +126,7 @@ impl Addresses<'_> {
         Some(ResolvedAddress { address, key, asked, at, is_pubsub: false, publishes_to })
     }
 
-    /// A `uri` beside a `ref` is relative to the address of the object.
+    /// Appends a `uri` beside a `ref` to the address of the object.
     fn joined<'a>(
         &self,
         base: ResolvedAddress<'a>,
@@ -164,7 +161,7 @@ impl Addresses<'_> {
     }
 }
 
-/// The key of an object, and the topic it would publish to.
+/// The key of an object, and the topic if it is a broker or channel.
 struct Key {
     text: String,
     kind: String,
@@ -188,14 +185,14 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
 }
 
 impl ResolvedAddress<'_> {
-    /// The broker or channel, if it is one that no file has.
+    /// Returns the broker or channel if no file has it.
     pub(super) fn topic_elsewhere(&self) -> Option<&TopicName> {
         let is_here = matches!(self.address, Address::Topic(_));
         self.publishes_to.as_ref().filter(|_| !is_here)
     }
 
-    /// The endpoint that events are sent to, or the topic that they go on to; anything else is reported as an
-    /// error.
+    /// Returns the endpoint that receives events, or the address of the topic to which they are
+    /// forwarded. Reports any other target as an error.
     pub(super) fn endpoint(self) -> Option<Url> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
@@ -205,7 +202,7 @@ impl ResolvedAddress<'_> {
         None
     }
 
-    /// Where replies are sent; a target that cannot receive them is reported.
+    /// Returns the target of replies. Reports a target that cannot receive them.
     pub(super) fn reply(self, destinations: &Destinations<'_>) -> Option<ReplyTo> {
         self.asked.warn_unused(REPLY_ACCESS);
         destinations.warn_unused_access(&self.key, &self.at, REPLY_ACCESS);
@@ -220,7 +217,8 @@ impl ResolvedAddress<'_> {
     }
 }
 
-/// What these two fields ask for: for whom a token is, and which authorities are trusted.
+/// Reads the requests in these two fields: the audience of a token, and certificate authorities to
+/// trust.
 pub(super) fn asked<'a>(
     fields: &Fields<'a>,
     [audience, authorities]: [&'static str; 2],
@@ -242,10 +240,10 @@ pub(super) fn asked<'a>(
     Asked { token, ca_bundle }
 }
 
-/// The message for a reference to nothing in the files, or for a URL that is mistyped.
+/// Returns the message for a reference to an object that no file has, or for a mistyped URL.
 fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
     let unknown = format!("nothing says what {} is here", quoted(key));
-    // Any scheme may be one of the cluster, whose address an entry gives.
+    // An address with any scheme may belong to the cluster, so an entry can map it.
     let uri = at.peek_text().filter(|text| !text.contains("://"));
     let message = match uri.and_then(mistake) {
         Some(mistake) => Message::new(format!("{mistake}, and {unknown}"))
@@ -260,7 +258,7 @@ fn no_replies(what: &str) -> Message {
         .help("https://…, http://…, or the ref of a channel or broker")
 }
 
-/// The help for a key that is not resolved.
+/// Returns the help for an unresolved key.
 pub(super) fn entry(key: &str, to: &str) -> String {
     format!("add to the spec of a Destinations document: {key}: {to}")
 }

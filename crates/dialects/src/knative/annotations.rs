@@ -1,6 +1,8 @@
-//! Our annotations, which change what a delivery does: the meaning of statuses, the rate, and what is kept of it.
+//! Reads our annotations, which change a delivery: the meaning of statuses, the rate, and the
+//! stored data.
 //!
-//! Separate because a Subscription has those of its Channel, and a Trigger those of its Broker, where it states none.
+//! Separate because a Subscription inherits unstated annotations from its Channel, and a Trigger
+//! from its Broker.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +17,26 @@ use delivery::subscription::dead_letter_format::Response;
 use delivery::subscription::kinds::{limits, statuses};
 use delivery::subscription::profile::StatusSet;
 
-/// The prefix of our annotations.
+/// Prefix of our annotations.
 const OURS: &str = "lastmile.dev/";
-/// Statuses that are retried, whatever the profile says.
+/// Statuses that are retried, whatever the profile specifies.
 const RETRY_ON: &str = "lastmile.dev/retry-on";
-/// Statuses that are never retried, whatever the profile says.
+/// Statuses that are never retried, whatever the profile specifies.
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
-/// The most requests a second to the subscriber.
+/// Maximum number of requests a second to the subscriber.
 pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
-/// The most deliveries that replies to a broker or channel may lead to.
+/// Maximum number of deliveries that may follow from replies to a broker or channel.
 pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 
-/// An annotation whose value is that of native fields.
+/// An annotation whose value becomes native fields.
 struct FieldAnnotation {
     name: &'static str,
-    /// The native fields.
+    /// Paths of the native fields.
     paths: &'static [&'static str],
-    /// Reads its text.
     read: fn(&Cursor<'_>) -> Option<Json>,
 }
 
-/// All of these; the others have a meaning of their own.
+/// All of these annotations. The others are read separately.
 const FIELDS: [FieldAnnotation; 3] = [
     FieldAnnotation {
         name: MAX_PER_SECOND,
@@ -48,7 +49,7 @@ const FIELDS: [FieldAnnotation; 3] = [
         paths: &["destination.hidePath", "deadLetter.hidePath"],
         read: |at| at.choice(&BOOLEANS).map(Json::from),
     },
-    // The part of the last answer that dead letters store.
+    // The part of the last response that dead letters store.
     FieldAnnotation {
         name: "lastmile.dev/dead-letter-response",
         paths: &["deadLetter.response"],
@@ -56,24 +57,22 @@ const FIELDS: [FieldAnnotation; 3] = [
     },
 ];
 
-/// The values of an annotation that is a switch: Kubernetes allows only strings.
+/// Values of a switch, which are strings because Kubernetes allows no others.
 const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
-/// The annotations of one object.
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
     never_retry: Option<Located<'a, StatusSet>>,
     retry_on: Option<Located<'a, StatusSet>>,
-    /// The values of [`FIELDS`], by their names.
+    /// Values of [`FIELDS`], by their names.
     fields: BTreeMap<&'static str, Located<'a, Json>>,
 }
 
-/// The names of all annotations.
 fn known() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().map(|field| field.name).chain([RETRY_ON, NEVER_RETRY, MAX_REPLIES])
 }
 
-/// Warns of annotations with our prefix that do not exist.
+/// Adds a warning for each unknown annotation with our prefix.
 pub(super) fn report_unknown(annotations: &BTreeMap<&str, Cursor<'_>>) {
     let known: Vec<&str> = known().collect();
     for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
@@ -99,8 +98,8 @@ impl<'a> Overrides<'a> {
         Self { never_retry, retry_on, fields: FIELDS.iter().filter_map(field).collect() }
     }
 
-    /// These settings, with `base` where they say nothing. A status that is listed here is removed
-    /// from the lists of `base`.
+    /// Returns these settings over `base`. A status that is listed here is removed from the lists
+    /// of `base`.
     pub(super) fn with_fallback(self, base: &Self) -> Self {
         let stated = [&self.never_retry, &self.retry_on].map(set);
         let stated = stated[0].with(&stated[1]);
@@ -116,7 +115,7 @@ impl<'a> Overrides<'a> {
         }
     }
 
-    /// Translates them.
+    /// Writes the settings into a native document.
     pub(super) fn translate(&self, to: &mut Translation) {
         let lists = [("retry.neverRetry", &self.never_retry), ("retry.retryOn", &self.retry_on)];
         for (path, list) in lists {
@@ -132,7 +131,7 @@ impl<'a> Overrides<'a> {
     }
 }
 
-/// The value of an annotation, and where it is.
+/// Reads an annotation with its position.
 pub(super) fn located<'a, T>(
     annotations: &BTreeMap<&str, Cursor<'a>>,
     name: &str,

@@ -1,7 +1,7 @@
-//! Classes of brokers and channels: how each numbers its retries, and what it does not support in
-//! Knative.
+//! Classes of brokers and channels: how each numbers its retries, and what Knative does not support
+//! for it.
 //!
-//! Separate because it is the table of classes: all differences are values here, and no other code
+//! Separate because it is the table of classes. All differences are values here, and no other code
 //! depends on the name of a class. An unknown class is read literally, with a warning.
 
 use delivery::document::findings::{Message, quoted};
@@ -10,65 +10,64 @@ use delivery::document::reader::Cursor;
 use delivery::time::duration::SECOND_MS;
 use delivery::waits::{Kind, Schedule};
 
-/// The policies that `backoffPolicy` can name.
+/// The values of `backoffPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// The delay grows by itself.
+    /// The delay grows by a constant.
     Linear,
-    /// The delay doubles.
     Exponential,
 }
 
-/// Which number the first retry has.
+/// The number of the first retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
-    /// Read literally: `backoffDelay*2^<numberOfRetries>`. This overrides the
-    /// `10^<numberOfRetries>` of an older draft.
+    /// The literal reading: `backoffDelay*2^<numberOfRetries>`. It overrides `10^<numberOfRetries>`
+    /// of an older draft.
     One,
     /// The core dispatcher: the first linear retry is immediate.
     Zero,
 }
 
-/// What a class does not support in Knative.
+/// The support of a class in Knative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
-    /// Everything is supported there.
+    /// Knative supports everything.
     Whole,
-    /// No delivery parameter is supported there; here they are.
+    /// Knative supports no delivery parameters, but they work here.
     NoDelivery,
-    /// Exponential backoff only, and a Pub/Sub topic as sink.
+    /// Knative supports only exponential back-off, and only a Pub/Sub topic as sink.
     GoogleCloud,
 }
 
-/// What a trigger or subscription with delivery settings of its own inherits.
+/// The inheritance of a trigger or subscription with its own delivery settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inheritance {
-    /// Every field that it does not have.
+    /// Every missing field is inherited.
     FieldByField,
-    /// The sink: the other settings are replaced as a whole. A broker of channels gives its own to its channel.
+    /// Only the sink is inherited, because the other settings are replaced as a whole. A
+    /// channel-based broker passes its own settings to its channel.
     Sink,
 }
 
-/// A class of brokers or channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
-    /// Its name in findings.
+    /// Name of the class in findings.
     pub(super) name: &'static str,
-    /// What it does not support in Knative.
+    /// Support of the class in Knative.
     pub(super) support: Support,
-    /// What is inherited beside own settings.
+    /// Inheritance of objects with their own settings.
     pub(super) inheritance: Inheritance,
     numbering: Numbering,
     cap_ms: Option<u64>,
 }
 
-/// The annotation that names the class of a broker.
+/// Annotation with the class of a broker.
 pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
-/// The class of brokers that behave like their channels.
+/// Class of brokers that behave like their channels.
 pub(super) const CHANNEL_BASED: &str = "MTChannelBasedBroker";
-/// The group of Google's channel.
+/// API group of Google's channel.
 pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
-/// The group of Google's broker and its triggers.
+/// API group of Google's broker and its triggers.
 pub(super) const GOOGLE_EVENTING: &str = "eventing.cloud.google.com";
 
 const fn class(name: &'static str, numbering: Numbering, support: Support) -> Class {
@@ -78,7 +77,7 @@ const fn class(name: &'static str, numbering: Numbering, support: Support) -> Cl
 /// Broker classes, by their annotation ("Broker support").
 const BROKERS: [Class; 5] = [
     class("Kafka", Numbering::One, Support::Whole),
-    // A broker of Kafka with its data plane in the namespace of the object.
+    // A Kafka broker whose data plane runs in the namespace of the object.
     class("KafkaNamespaced", Numbering::One, Support::Whole),
     class("RabbitMQBroker", Numbering::One, Support::Whole),
     Class {
@@ -100,7 +99,7 @@ const CHANNELS: [Class; 3] = [
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
 
 impl Class {
-    /// No class, or an unknown one: the literal reading.
+    /// The literal reading, for a missing or unknown class.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
     /// Google's broker, recognised by its annotation or its API group.
@@ -109,8 +108,8 @@ impl Class {
         ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
     };
 
-    /// The class of brokers with this name in their annotation. `template` is the class of the broker's channels, if the
-    /// broker states it.
+    /// Returns the broker class with this name. `template` is the class of the broker's channels,
+    /// if the broker states it.
     pub(super) fn of_broker(name: &str, cursor: &Cursor<'_>, template: Option<Self>) -> Self {
         match BROKERS.into_iter().find(|class| class.name == name) {
             Some(class) if class.name == CHANNEL_BASED => {
@@ -124,7 +123,7 @@ impl Class {
         }
     }
 
-    /// The class of channels of this kind; `None` where the kind is unknown or generic.
+    /// Returns the class of channels of this kind; `None` if the kind is unknown or generic.
     pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if group == GOOGLE {
@@ -133,7 +132,7 @@ impl Class {
         CHANNELS.into_iter().find(|class| class.name == kind)
     }
 
-    /// The same; an unknown kind is reported where it is written.
+    /// Returns the class of channels of this kind, and reports an unknown kind at its position.
     pub(super) fn of_channel_at(api_version: &str, kind: &Cursor<'_>) -> Self {
         let Some(name) = kind.text() else { return Self::LITERAL };
         Self::of_channel(api_version, name).unwrap_or_else(|| {
@@ -142,13 +141,15 @@ impl Class {
         })
     }
 
-    /// Returns true if `filter.attributes` compares a number or boolean as its text. The data plane of Kafka does
-    /// (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`: `Object::toString`).
+    /// True if `filter.attributes` compares a number or boolean as its text. The data plane of
+    /// Kafka does (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`:
+    /// `Object::toString`).
     pub(super) fn compares_attributes_as_text(self) -> bool {
         matches!(self.name, "Kafka" | "KafkaNamespaced")
     }
 
-    /// The schedule of this class for a policy and a delay, with an optional cap from the file.
+    /// Returns the schedule of this class for a policy and a delay, with an optional maximum from
+    /// the file.
     pub(super) fn schedule(self, policy: Policy, delay_ms: u64, max_ms: Option<u64>) -> Schedule {
         let kind = match (policy, self.numbering) {
             (Policy::Linear, Numbering::One) => Kind::Linear { delay_ms },

@@ -1,36 +1,36 @@
-//! Settings that a Broker or Channel may leave to its cluster, and the objects that hold the cluster's defaults.
+//! Settings that a Broker or Channel may leave to its cluster, and the objects with the defaults of
+//! a cluster.
 //!
-//! Separate because none of these objects is read. A warning names the subscriptions that their defaults would change,
-//! and what to write into the Broker or Channel instead. Knative finds the ConfigMaps by their names, which are the same
-//! in all clusters.
+//! Separate because none of these objects is read. A warning names the subscriptions that their
+//! defaults would change, and the replacement to write into the Broker or Channel. Knative finds
+//! these ConfigMaps by their names, which are the same in all clusters.
 
 use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
 use super::object::Object;
 use super::topic_kind::TopicKind;
 use super::topics::{PLAIN, Topics};
 
-/// The kind of objects with defaults, and with the channels of a Broker that names one.
+/// Kind of objects with defaults, and with the channels of a Broker that names one.
 pub(super) const CONFIG_MAP: &str = "ConfigMap";
-/// The object of the Knative operator, which writes these ConfigMaps.
+/// Kind of the Knative operator's object, from which it writes these ConfigMaps.
 const OPERATOR: &str = "KnativeEventing";
-/// The field of a KnativeEventing with the class of Brokers that state none.
+/// Field of a KnativeEventing with the class of Brokers that state none.
 const OPERATOR_CLASS: &str = "spec.defaultBrokerClass";
 
-/// Settings of a Broker or Channel for which a cluster has defaults.
+/// A setting of a Broker or Channel for which a cluster has a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClusterDefault {
-    /// The class and the delivery of a Broker.
+    /// Class and delivery of a Broker.
     Broker,
-    /// The channels of an MTChannelBasedBroker.
+    /// Channels of an MTChannelBasedBroker.
     BrokerChannel,
     /// The channel behind a plain Channel.
     Channel,
 }
 
-/// A ConfigMap with defaults.
 struct DefaultsMap {
     name: &'static str,
-    /// Knative reads the first of these keys that is there.
+    /// Keys with the defaults. Knative reads the first key that exists.
     keys: &'static [&'static str],
     sets: &'static [ClusterDefault],
 }
@@ -53,13 +53,13 @@ const DEFAULTS_MAPS: [DefaultsMap; 3] = [
     },
 ];
 
-/// Help for a ConfigMap that is no default of the cluster, but the `config` of a Broker.
+/// Help for a ConfigMap that is the `config` of a Broker instead of a default of the cluster.
 const OF_ONE_BROKER: &str = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
                              spec.channelTemplateSpec.kind of an MTChannelBasedBroker; for other classes, leave the \
                              ConfigMap out";
 
 impl ClusterDefault {
-    /// The settings for which an object has defaults.
+    /// Returns the settings for which an object has defaults.
     pub(super) fn set_by(object: &Object<'_>) -> Vec<Self> {
         let has = |path: &str| object.document.peek(path).is_some();
         let is_set = |map: &&DefaultsMap| {
@@ -79,7 +79,8 @@ impl ClusterDefault {
         set
     }
 
-    /// The settings that a Trigger or Subscription leaves to the cluster, with its broker or channel if a file has that.
+    /// Returns the settings that a Trigger or Subscription leaves to the cluster. `parent` is its
+    /// broker or channel, if a file has it.
     pub(super) fn left_by(
         subscription: &Object<'_>,
         topic_kind: TopicKind,
@@ -98,7 +99,7 @@ impl ClusterDefault {
         }
     }
 
-    /// What to write into the files in place of such a default.
+    /// Returns the replacement to write into the files.
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Broker => {
@@ -116,7 +117,7 @@ impl ClusterDefault {
     }
 }
 
-/// What to write into the files in place of an object that is not read, if it configures Brokers or Channels.
+/// Returns the replacement for an object that is not read, if it configures Brokers or Channels.
 pub(super) fn help(object: &Object<'_>) -> Option<String> {
     let set = ClusterDefault::set_by(object);
     if set.is_empty() {
@@ -125,7 +126,7 @@ pub(super) fn help(object: &Object<'_>) -> Option<String> {
     Some(set.into_iter().map(ClusterDefault::help).collect::<Vec<_>>().join("; "))
 }
 
-/// The names of a ConfigMap in a KnativeEventing, where the prefix `config-` may be left out.
+/// Returns the names of a ConfigMap in a KnativeEventing, where the prefix `config-` is optional.
 fn operator_names(name: &str) -> impl Iterator<Item = &str> {
     [Some(name), name.strip_prefix("config-")].into_iter().flatten()
 }
@@ -148,12 +149,12 @@ fn left_by_channel(channel: &Object<'_>, topics: &Topics) -> Vec<ClusterDefault>
     is_left.then_some(ClusterDefault::Channel).into_iter().collect()
 }
 
-/// True for a channel that is of the kind in a template.
+/// True for a Channel whose template decides its kind.
 fn is_generic(api_version: &str, kind: &str) -> bool {
     kind == PLAIN && Class::of_channel(api_version, kind).is_none()
 }
 
-/// The class of a Broker, by its annotation or its group.
+/// Returns the class of a Broker, by its annotation or its group.
 fn class_of<'a>(broker: &Object<'a>) -> Option<&'a str> {
     let of_group = (broker.group() == GOOGLE_EVENTING).then_some(Class::GOOGLE_BROKER.name);
     broker.annotation(ANNOTATION).and_then(|at| at.peek_text()).or(of_group)

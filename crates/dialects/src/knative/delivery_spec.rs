@@ -1,10 +1,10 @@
-//! `spec.delivery`: retries and dead letters; every field is optional, so that one object can
+//! Reads `spec.delivery`: retries and dead letters. Every field is optional, so that one object can
 //! override another.
 //!
-//! Separate because a Trigger's overrides its Broker's, a Subscription's its Channel's, field by
-//! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
-//! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own. The delivery of a Broker
-//! without any is that of stock Knative.
+//! Separate because a Trigger overrides its Broker and a Subscription its Channel before defaults
+//! are filled in. An explicit `retry: 0` is a value. A missing `backoffPolicy` is exponential and a
+//! missing `backoffDelay` is PT1S, independently of each other. A Broker without `delivery` has
+//! that of stock Knative.
 
 use serde_json::json;
 
@@ -26,7 +26,6 @@ use delivery::subscription::sink::Sink;
 use delivery::time::duration::{self, SECOND_MS};
 use delivery::waits::Schedule;
 
-/// The delivery settings of one object.
 #[derive(Clone, Default)]
 pub(super) struct Delivery<'a> {
     retry: Option<Located<'a, u32>>,
@@ -41,42 +40,42 @@ pub(super) struct Delivery<'a> {
     has_stock_defaults: bool,
 }
 
-/// Where dead letters go, and the key that this was resolved from.
+/// The sink of dead letters, and the key from which it was resolved.
 #[derive(Clone)]
 struct Letters {
     sink: Sink,
     reference: Option<String>,
 }
 
-/// Values for the retry settings that no document states.
+/// Retry settings that no document states.
 struct RetrySettings {
     retries: u32,
     policy: Policy,
     delay_ms: u64,
 }
 
-/// Stock Knative writes these into a Broker without `delivery`: `config-br-defaults` as knative/eventing ships it
-/// (config/core/configmaps/default-broker.yaml).
+/// The settings that stock Knative writes into a Broker without `delivery`: `config-br-defaults`,
+/// as knative/eventing ships it (config/core/configmaps/default-broker.yaml).
 const STOCK: RetrySettings =
     RetrySettings { retries: 10, policy: Policy::Exponential, delay_ms: 200 };
-/// [`STOCK`] in the form of a document.
+/// [`STOCK`] in the form of a document, for messages.
 pub(super) const STOCK_TEXT: &str = "retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S";
-/// The origin of these values.
+/// Origin of these values.
 pub(super) const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
 
 const POLICIES: [(&str, Policy); 2] =
     [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
-/// Both are CloudEvents; without `format`, events are sent as they were published.
+/// Both formats are CloudEvents. Without `format`, events are sent as they were published.
 const FORMATS: [(&str, Schema); 2] =
     [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
-/// The largest `retry` of Knative, where it is an int32. More than [`ATTEMPTS_MAX`] are never made.
+/// Maximum `retry` of Knative, where it is an int32. At most [`ATTEMPTS_MAX`] attempts are made.
 const RETRIES_MAX: u32 = i32::MAX.unsigned_abs();
-/// The default of `backoffDelay`, so that retries are never a hot loop.
+/// Default of `backoffDelay`, which prevents an immediate hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
-    /// Reads the fields of `delivery` in an object of this class and namespace. A `backoffDelay` of zero means
-    /// no wait.
+    /// Reads the fields of `delivery` in an object of this class and namespace. A `backoffDelay` of
+    /// zero means no wait.
     pub(super) fn read(
         fields: &Fields<'a>,
         class: Class,
@@ -106,7 +105,7 @@ impl<'a> Delivery<'a> {
         delivery
     }
 
-    /// The settings of a Broker that has none.
+    /// Creates the settings of a Broker that states none.
     pub(super) fn stock() -> Self {
         Self { has_stock_defaults: true, ..Self::default() }
     }
@@ -116,7 +115,7 @@ impl<'a> Delivery<'a> {
         self.has_stock_defaults && self.stated_retries().contains(&false)
     }
 
-    /// True if an event is retried.
+    /// True if failed attempts are retried.
     pub(super) fn retries(&self) -> bool {
         value(&self.retry).map_or(self.has_stock_defaults, |retries| retries > 0)
     }
@@ -130,7 +129,7 @@ impl<'a> Delivery<'a> {
         [self.retry.is_some(), self.policy.is_some(), self.delay_ms.is_some()]
     }
 
-    /// Reports what the class does not support in Knative.
+    /// Reports settings that Knative does not support for the class.
     fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
         match class.support {
             Support::Whole => {}
@@ -158,7 +157,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// These settings, with `base` where they say nothing.
+    /// Returns these settings over `base`.
     pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             retry: self.retry.or_else(|| base.retry.clone()),
@@ -173,12 +172,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// These settings, with the sink of `base` where they have none.
+    /// Returns these settings with the sink of `base` if they have none.
     pub(super) fn with_sink_of(self, base: &Self) -> Self {
         Self { sink: self.sink.or_else(|| base.sink.clone()), ..self }
     }
 
-    /// Translates these settings. Retries are numbered as the class does; `at` is the object.
+    /// Writes these settings into a native document. The class decides the numbering of retries.
+    /// `at` is the object.
     pub(super) fn translate(&self, class: Class, at: &Cursor<'_>, to: &mut Translation) {
         self.translate_retries(class, at, to);
         let duration = |ms: u64| json!(duration::format_ms(ms));
@@ -199,12 +199,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The number of attempts and the waits. What stock Knative adds is in no file, and a schedule may be written in parts.
+    /// Writes the number of attempts and the schedule. Stock values have no position in a file, and
+    /// a schedule may be stated in several places.
     fn translate_retries(&self, class: Class, object: &Cursor<'_>, to: &mut Translation) {
         let policy = value(&self.policy).unwrap_or(STOCK.policy);
         let missing_ms = if self.has_stock_defaults { STOCK.delay_ms } else { DELAY_DEFAULT_MS };
         let delay_ms = value(&self.delay_ms).unwrap_or(missing_ms);
-        // A delay above the cap never applies.
+        // A delay above the maximum never applies.
         let delay_ms = delay_ms.min(value(&self.max_ms).unwrap_or(delay_ms));
         let schedule = class.schedule(policy, delay_ms, value(&self.max_ms));
         if let Some(retry) = &self.retry {
@@ -229,14 +230,14 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// A number of retries: any that Knative accepts.
+/// Reads a number of retries: any value that Knative accepts.
 fn retries(cursor: &Cursor<'_>) -> Option<u32> {
     let retries = cursor.clone().silent().integer(0..=RETRIES_MAX);
-    // The message for any other value names the range that has an effect here.
+    // Reports any other value with the range that has an effect here.
     retries.or_else(|| cursor.integer(0..=ATTEMPTS_MAX - 1))
 }
 
-/// The attempts of a number of retries. Of too many, those that can be made.
+/// Returns the number of attempts, at most as many as can be made.
 fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     let attempts = retry.value.saturating_add(1);
     if attempts <= ATTEMPTS_MAX {
@@ -253,7 +254,7 @@ fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     fitting
 }
 
-/// The response timeout: what is longer than any request may take here is cut.
+/// Reads the response timeout. A timeout above the maximum is reduced to it, with a warning.
 fn timeout_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let ms = duration::parse_ms(cursor.peek_text().unwrap_or_default());
     if ms.is_ok_and(|ms| ms > RESPONSE_TIMEOUT_MAX_MS) {
@@ -282,7 +283,7 @@ fn at<'s, 'a>(located: &'s Option<Located<'a, impl Copy>>) -> Option<&'s Cursor<
     located.as_ref().map(|located| &located.at)
 }
 
-/// `deadLetterSink`, or `errorSink` as in an older draft.
+/// Returns `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given_key("errorSink") {
@@ -296,8 +297,8 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     sink.or_else(|| fields.given("errorSink"))
 }
 
-/// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
-/// container.
+/// Returns the sink of dead letters. An unresolved sink only causes a warning, because dead letters
+/// are then stored in the default container.
 fn sink<'a>(
     resolved: ResolvedAddress<'a>,
     destinations: &Destinations<'_>,

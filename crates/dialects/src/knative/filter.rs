@@ -1,9 +1,10 @@
-//! A Trigger's `filter.attributes` and `filters`: which events of a broker it delivers.
+//! Reads `filter.attributes` and `filters` of a Trigger, which select the events of a broker.
 //!
-//! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with
-//! an empty value in `filter.attributes` is one that has to be there, whatever its value; each of
-//! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
-//! that the event does not have fails every comparison, and so matches under `not`.
+//! Separate because the rules differ from those of our own `filter`:
+//! - An empty value in `filter.attributes` requires the attribute, with any value.
+//! - Each element of `filters` has one operator.
+//! - `filters` replace `filter`, unless the list is empty.
+//! - A missing attribute fails every comparison, and so matches under `not`.
 
 use super::class::Class;
 use super::old;
@@ -15,17 +16,18 @@ use delivery::subscription::kinds::conditions::{
     Compare, OPERATORS, VISIBLE, cesql, check_depth, is_attribute, joined, operators,
 };
 
-/// The deepest nesting. The native form allows two levels more: what a list joins, and an attribute that has to be there.
+/// Maximum nesting. The native form allows two levels more: for a joined list, and for a required
+/// attribute.
 const DEPTH_MAX: usize = 8;
 
-/// The operators of an expression.
+/// Operators of an expression.
 const WORDS: [&str; 8] = ["exact", "prefix", "suffix", "all", "any", "not", "cesql", "sql"];
 
-/// Attributes that are text in every event: no extensions.
+/// Attributes that are text in every event, because they are no extensions.
 const TEXT_ATTRIBUTES: [&str; 8] =
     ["datacontenttype", "dataschema", "id", "source", "specversion", "subject", "time", "type"];
 
-/// Reads the filter of a Trigger's `spec`, by the class of its broker.
+/// Reads the filter in a Trigger's `spec`. The class is that of its broker.
 pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
     let of_attributes = spec.section("filter", |fields| attributes(fields, class));
     let Some(filters) = spec.given("filters") else {
@@ -70,7 +72,7 @@ fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
     }
 }
 
-/// The attribute is there, with any value; an empty one counts as absent.
+/// Requires the attribute with any value. An empty value counts as absent.
 fn present(name: String) -> Filter {
     let empty = Filter::Exact { name: name.clone(), value: String::new() };
     Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
@@ -81,7 +83,7 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     let has_condition =
         |entry: &Entry<'_>| !(entry.value.is_empty() && WORDS.contains(&entry.name));
     if depth == 1 && !cursor.entries()?.iter().any(has_condition) {
-        // Knative accepts this at the top level, also with operators that have nothing in them.
+        // Knative accepts this at the top level, even with empty operators.
         return Some(Filter::EVERYTHING);
     }
     let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;
@@ -94,11 +96,11 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     None
 }
 
-/// The condition of each operator in one expression; `None` for one that could not be read.
+/// Returns the condition of each operator in one expression; `None` for an unreadable one.
 fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let inner = |of: &Cursor<'_>| expression(of, depth + 1);
     let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
-    // The name in the Subscriptions API.
+    // Name in the Subscriptions API.
     conditions.extend(fields.given("sql").map(|of| cesql(&of)));
     conditions
 }
@@ -115,7 +117,7 @@ fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter>
     compared(cursor, compare)
 }
 
-/// All attributes of a mapping have to match.
+/// Requires all attributes of a mapping to match.
 fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> Option<Filter> {
     let mut filters = Vec::new();
     for member in cursor.entries()? {
@@ -128,8 +130,9 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
     Some(joined(filters.into_iter().collect::<Option<Vec<Filter>>>()?))
 }
 
-/// The attribute is this text. `filters` compare every value as text, but `filter.attributes` does not: the core broker
-/// compares the text there with the value as it is. A number or boolean of a structured event never equals it.
+/// Requires the attribute to be this text. `filters` compare every value as text, but
+/// `filter.attributes` does not: the core broker compares the text with the unconverted value. A
+/// number or boolean of a structured event therefore never matches.
 /// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
 fn same_type(name: String, value: String) -> Filter {
     match may_be_typed(&name, &value) {
@@ -138,13 +141,14 @@ fn same_type(name: String, value: String) -> Filter {
     }
 }
 
-/// Returns true for an extension whose value may be a number or boolean.
+/// True for an extension whose value may be a number or boolean.
 fn may_be_typed(name: &str, value: &str) -> bool {
     let is_typed = matches!(value, "true" | "false") || Number::parse(value).is_some();
     is_typed && !TEXT_ATTRIBUTES.contains(&name)
 }
 
-/// Warns of values that their author may expect to match. An integer in a header of binary mode is a number here.
+/// Adds a warning for values that their author may expect to match. An integer in a header of
+/// binary mode becomes a number here.
 fn warn_of_types(attributes: &Cursor<'_>) {
     for member in attributes.entries().unwrap_or_default() {
         let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));

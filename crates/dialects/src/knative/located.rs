@@ -1,12 +1,10 @@
-//! A value and where a document states it.
+//! A value with its position.
 
 use delivery::document::reader::Cursor;
 
-/// A value and where a document states it.
+/// A value, and the position at which a document states it.
 #[derive(Clone)]
 pub(super) struct Located<'a, T> {
-    /// The value.
     pub(super) value: T,
-    /// Its position.
     pub(super) at: Cursor<'a>,
 }

@@ -1,17 +1,17 @@
-//! Knative manifests, unchanged: brokers and triggers, channels and subscriptions, event sources
-//! with a sink.
+//! Reads Knative manifests unchanged: brokers and triggers, channels and subscriptions, event
+//! sources with a sink.
 //!
-//! Separate because it is one family of dialects among others. An object may come before or after
-//! those that refer to it and in another file. Brokers and channels are read first, since their
-//! triggers and subscriptions override their delivery settings field by field; then the defaults of
-//! the profile are filled in.
+//! Separate because it is one family of dialects among others. An object may refer to objects that
+//! follow it or are in another file. Brokers and channels are read first, because their triggers
+//! and subscriptions override their delivery settings field by field. Then the defaults of the
+//! profile are filled in.
 //!
-//! Promises: an unknown field is a warning with a suggestion, since a newer version may define it;
-//! what a class does not support in Knative, and what this version does not support, is reported at
-//! its position.
+//! An unknown field is a warning with a suggestion, because a newer version may define it. Settings
+//! that Knative does not support for a class, or that are not supported here, are reported at their
+//! positions.
 //!
-//! Does not query a cluster: a `Destinations` document gives the address of a `ref`. Does not run
-//! event sources.
+//! The module does not query a cluster: a `Destinations` document gives the address of a `ref`. It
+//! does not run event sources.
 
 mod address;
 mod annotations;
@@ -64,14 +64,13 @@ use delivery::subscription::kinds::names;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::topic_address::topic_of;
 
-/// The context for reading objects.
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
-    /// The names of all ConfigMaps in the files. None is read.
+    /// Names of all ConfigMaps in the files, which are not read.
     config_maps: BTreeSet<TopicName>,
-    /// How many Subscriptions the files have of each channel.
+    /// Number of Subscriptions of each channel in the files.
     subscribed: BTreeMap<TopicName, usize>,
-    /// By topic; `None` where it has errors, so that its subscriptions are left out.
+    /// Brokers and channels by topic; `None` for one with errors, whose subscriptions are left out.
     parents: BTreeMap<TopicName, Option<Parent<'a>>>,
     stock: StockDefaults<'a>,
 }
@@ -115,7 +114,7 @@ pub(super) fn translate<'a>(
     reader.stock.report();
 }
 
-/// Reads the spec of one kind of object.
+/// A function that reads the `spec` of one kind of object.
 type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<PartialSubscription<'a>>;
 
 impl<'a> Reader<'a, '_> {
@@ -193,7 +192,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Notes a subscription that is not deployed. A source that publishes to its sink by itself is none.
+    /// Records a subscription that is not deployed. A source without an error publishes to its sink
+    /// itself, and is no subscription.
     fn leave_out(
         &self,
         role: Role,
@@ -238,12 +238,13 @@ impl<'a> Reader<'a, '_> {
         let filter = filter::read(spec, class).map(|value| Located { value, at });
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
-        // Replies of a trigger's subscriber go back to its broker; a topic does not reply.
+        // Replies of a Trigger's subscriber are published to its broker. A destination topic does
+        // not reply.
         let reply = (!partial.goes_on()).then(|| (ReplyTo::Topic(partial.topic.clone()), None));
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
-    /// The topic and the settings of a broker; a missing one is reported at the cursor.
+    /// Returns topic and settings of a broker. Reports a missing broker at the cursor.
     fn broker(&self, name: TopicName, at: &Cursor<'_>) -> Option<(TopicName, Parent<'a>)> {
         if let Some(topic) = self.addresses.topics.find(TopicKind::Broker, "Broker", &name) {
             return Some((topic.clone(), self.parents.get(topic)?.clone()?));
@@ -269,7 +270,7 @@ impl<'a> Reader<'a, '_> {
             .flatten();
         let reply = spec.given("reply").filter(|reply| !reply.is_empty());
         if let Some(reply) = reply.as_ref().filter(|_| spec.given("subscriber").is_none()) {
-            // Without a subscriber the events themselves are what goes there.
+            // Without a subscriber, the events themselves are sent to the reply target.
             let to = self.addresses.read(reply, namespace);
             return self.partial(spec, to, object, topic_and_parent);
         }
@@ -287,7 +288,8 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { reply, reply_key, ..partial })
     }
 
-    /// The channel of a subscription; if no file has it, its class follows from its kind.
+    /// Returns the channel of a subscription. If no file has the channel, its class follows from
+    /// its kind.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
@@ -310,7 +312,7 @@ impl<'a> Reader<'a, '_> {
         Some((topic, Parent::absent(class)))
     }
 
-    /// The required destination of this name.
+    /// Reads the required destination in this field.
     fn destination(
         &self,
         spec: &Fields<'a>,
@@ -320,8 +322,8 @@ impl<'a> Reader<'a, '_> {
         spec.required(name).and_then(|at| self.addresses.read(&at, &object.name.namespace))
     }
 
-    /// Reads the fields that all of them share; `topic_and_parent` is the topic and the broker or
-    /// channel whose settings are inherited.
+    /// Reads the fields that all subscriptions share. `topic_and_parent` is the topic, and the
+    /// broker or channel whose settings are inherited.
     fn partial(
         &self,
         spec: &Fields<'a>,
@@ -345,7 +347,7 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { topic, parent, delivery, called, filter, reply, reply_key })
     }
 
-    /// What events are sent to.
+    /// Returns the endpoint that receives events.
     fn called(&self, resolved: ResolvedAddress<'a>) -> Option<Called<'a>> {
         let (key, asked, at) = (resolved.key.clone(), resolved.asked.clone(), resolved.at.clone());
         let Some(url) = resolved.endpoint() else {

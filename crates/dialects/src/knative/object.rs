@@ -1,7 +1,7 @@
-//! What all objects have in common: API version, kind and `metadata`.
+//! The common fields of all objects: API version, kind and `metadata`.
 //!
-//! Separate because it is read twice: first without findings, to know which objects the files hold,
-//! then field by field with findings.
+//! Separate because they are read twice: first without findings, to list the objects of the files,
+//! and then field by field with findings.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,28 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::kinds::{limits, names};
 use delivery::subscription::name::TopicName;
 
-/// The namespace of an object that names none.
+/// Namespace of an object that states none.
 const NAMESPACE: &str = "default";
-/// The annotation of Knative by which a trigger of a Kafka broker keeps the order of events.
+/// Annotation of Knative with which a trigger of a Kafka broker keeps the order of events.
 const ORDER: &str = "kafka.eventing.knative.dev/delivery.order";
-/// The annotation of Knative by which a Kafka broker has the events of a topic that is there already.
+/// Annotation of Knative with which a Kafka broker uses the events of an existing topic.
 const EXTERNAL_TOPIC: &str = "kafka.eventing.knative.dev/external.topic";
-/// The annotation of Knative by which a trigger of a RabbitMQ broker says how many events are sent at once.
+/// Annotation of Knative with the number of concurrent events of a RabbitMQ trigger.
 const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
-    /// Its outermost mapping.
     pub(super) document: Cursor<'a>,
-    /// `apiVersion`; empty where there is none.
+    /// `apiVersion`; empty if there is none.
     pub(super) api_version: &'a str,
-    /// `kind`; empty where there is none.
+    /// `kind`; empty if there is none.
     pub(super) kind: &'a str,
-    /// The namespace and name.
     pub(super) name: TopicName,
-    /// Of a broker or channel, the topic: its name, unless another object has that.
+    /// The topic of a broker or channel: its name, unless another object has that topic.
     pub(super) topic: TopicName,
 }
 
 impl<'a> Object<'a> {
-    /// Inspects a document; reports nothing.
+    /// Inspects a document without reporting anything.
     pub(super) fn of(document: Cursor<'a>) -> Self {
         let namespace = document.peek("metadata.namespace").and_then(|name| name.peek_text());
         let namespace = namespace.filter(|name| !name.is_empty());
@@ -47,24 +45,24 @@ impl<'a> Object<'a> {
         Self { api_version, kind, topic: name.clone(), name, document }
     }
 
-    /// The group of its API; empty where there is none.
+    /// Returns its API group; empty if there is none.
     pub(super) fn group(&self) -> &'a str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// True if the field at a path is there and not `null`; reports nothing.
+    /// True if the field at a path is there and not `null`. Reports nothing.
     pub(super) fn states(&self, path: &str) -> bool {
         self.document.peek(path).is_some_and(|at| !at.is_null())
     }
 
-    /// An annotation, if it is there and not `null`; reports nothing.
+    /// Returns an annotation that is there and not `null`. Reports nothing.
     pub(super) fn annotation(&self, name: &str) -> Option<Cursor<'a>> {
         let annotations = self.document.peek("metadata.annotations").filter(Cursor::is_mapping)?;
         let annotation = annotations.entries()?.into_iter().find(|entry| entry.name == name)?;
         Some(annotation.value).filter(|at| !at.is_null())
     }
 
-    /// Reads the object: its metadata, and its spec, if it has one, with `read`.
+    /// Reads the object: its metadata, and with `read` its spec, if it has one.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Metadata<'a>, Option<&Fields<'a>>) -> T,
@@ -84,19 +82,18 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The field `namespace`; as in Kubernetes an empty one is none.
+/// Returns the field `namespace`. As in Kubernetes, an empty namespace counts as missing.
 pub(super) fn namespace<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.given("namespace").filter(|at| at.peek_text() != Some(""))
 }
 
-/// The contents of `metadata`.
 #[derive(Default)]
 pub(super) struct Metadata<'a> {
-    /// Where the name is written; `None` where the object has no usable one.
+    /// Position of the name; `None` if the object has no usable name.
     pub(super) named_at: Option<Cursor<'a>>,
-    /// How many deliveries replies may lead to, for each event of a broker or channel.
+    /// Limit of deliveries that may follow from replies, per event of a broker or channel.
     pub(super) max_replies: Option<Located<'a, u32>>,
-    /// The statuses with another meaning.
+    /// Our annotations.
     pub(super) overrides: Overrides<'a>,
 }
 
@@ -141,7 +138,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Reports what annotations of Knative promise and is not kept here.
+/// Reports annotations of Knative with a promise that is not kept here.
 fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() != Some("unordered")) {
         let message = "the order of events is not kept here: one that is retried is overtaken";
@@ -158,7 +155,7 @@ fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     }
 }
 
-/// Reports a limit of how many events are sent at once.
+/// Reports a limit of concurrent events, which is unused.
 pub(super) fn report_parallelism(at: &Cursor<'_>) {
     let message = match at.peek_text() {
         Some("1") => "not used: events are sent at once, and their order is not kept",

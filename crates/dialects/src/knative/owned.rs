@@ -1,12 +1,13 @@
-//! Leaves out the channels and Subscriptions that a broker's controller makes: a cluster lists them with all others.
+//! Leaves out the channels and Subscriptions that a broker's controller creates, which a cluster
+//! lists with all others.
 //!
-//! Separate because they are deliveries a second time: such a Subscription sends to the filter of the broker, which
-//! calls the subscriber of the Trigger.
+//! Separate because they would duplicate deliveries: such a Subscription sends to the filter of the
+//! broker, which calls the subscriber of the Trigger.
 
 use super::object::Object;
 use delivery::document::reader::Cursor;
 
-/// The objects that people have made. That others are left out is reported once.
+/// Returns the objects that no controller created. Reports the others once.
 pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Vec<Object<'a>> {
     let (owned, others): (Vec<_>, Vec<_>) = objects.partition(is_of_broker);
     if let Some(first) = owned.first() {
@@ -18,7 +19,7 @@ pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Ve
     others
 }
 
-/// Returns true for a channel or Subscription that a Broker or Trigger owns.
+/// True for a channel or Subscription that a Broker or Trigger owns.
 fn is_of_broker(object: &Object<'_>) -> bool {
     let owners = object.document.peek("metadata.ownerReferences").filter(Cursor::is_list);
     let owners = owners.and_then(|owners| owners.list()).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Brokers and channels: the settings that their triggers and subscriptions inherit.
+//! Reads brokers and channels: the settings that their triggers and subscriptions inherit.
 //!
-//! Separate because the class is written in different places: for a broker in an annotation and,
-//! where that means "like its channel", in a template; for a plain channel in its template; for any
-//! other channel it is the kind. An object that states no class is read literally, with a warning where
+//! Separate because files state the class in different places. A broker has an annotation, or a
+//! template if it behaves like its channel. A plain Channel has a template, and for any other
+//! channel the kind is the class. An object without a class is read literally, with a warning if
 //! the class makes a difference.
 
 use std::cell::Cell;
@@ -21,33 +21,32 @@ use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::name::TopicName;
 
-/// How files state a class.
+/// Help that shows how files state a class.
 const CLASS_STATED: &str = "copy what the cluster has: for a Broker, the annotation eventing.knative.dev/broker.class that \
                             kubectl get broker -o yaml shows; for a Channel, the spec.channelTemplate that kubectl get \
                             channel -o yaml shows";
 
-/// The namespace and the name of the ConfigMap that stock Knative names in each Broker of channels.
+/// Namespace and name of the ConfigMap that stock Knative names in each channel-based Broker.
 const STOCK_CHANNELS: (&str, &str) = ("knative-eventing", "config-br-default-channel");
 
-/// A broker or channel.
+/// The inherited settings of a broker or channel.
 #[derive(Clone)]
 pub(super) struct Parent<'a> {
-    /// Its class; where no file states it, it is read literally.
+    /// The class; the literal reading if no file states it.
     pub(super) class: Class,
-    /// Its delivery settings; `None` if it has none.
+    /// Delivery settings, if it has any.
     pub(super) delivery: Option<Delivery<'a>>,
-    /// Its statuses with another meaning.
     pub(super) overrides: Overrides<'a>,
-    /// Where to report that no file states the class; empty once it is reported.
+    /// Position at which to report that no file states the class; empty once it is reported.
     unstated_at: Rc<Cell<Option<Cursor<'a>>>>,
 }
 
 impl<'a> Parent<'a> {
-    /// The delivery settings of a trigger or subscription with these of its own.
+    /// Returns the delivery settings of a trigger or subscription with these settings of its own.
     pub(super) fn delivery_of(&self, own: Option<Delivery<'a>>) -> Delivery<'a> {
         let Some(own) = own else { return self.delivery.clone().unwrap_or_default() };
         let Some(base) = &self.delivery else { return own };
-        // What is inherited depends on the class.
+        // The class decides what is inherited.
         self.report_unstated();
         match self.class.inheritance {
             Inheritance::FieldByField => own.with_fallback(base),
@@ -55,7 +54,7 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// Reports that no file states the class: once, and only where it makes a difference.
+    /// Reports that no file states the class: once, and only if it makes a difference.
     pub(super) fn report_unstated(&self) {
         if let Some(at) = self.unstated_at.take() {
             let message = "no file states its class, for which a cluster has a default: here retries are numbered from \
@@ -64,22 +63,22 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// One that is in no file: only its class is known.
+    /// Creates a broker or channel that no file has, of which only the class is known.
     pub(super) fn absent(class: Class) -> Self {
         Self { class, delivery: None, overrides: Overrides::default(), unstated_at: Rc::default() }
     }
 
-    /// A broker that is in no file: it is read as one without `delivery`.
+    /// Creates a broker that no file has, which is read like one without `delivery`.
     pub(super) fn absent_broker() -> Self {
         Self { delivery: Some(Delivery::stock()), ..Self::absent(Class::LITERAL) }
     }
 }
 
-/// The class that the files state, and the settings of a broker or channel without `delivery`.
+/// The class that the files state, and the delivery settings of a template.
 type Stated<'a> = Option<(Class, Option<Delivery<'a>>)>;
 
-/// Reads a broker or channel. Its `spec` may be missing: nothing in it is required. `config_maps` are the names of those
-/// in the files.
+/// Reads a broker or channel. Its `spec` may be missing, because no field in it is required.
+/// `config_maps` are the ConfigMaps in the files.
 pub(super) fn read<'a>(
     topic_kind: TopicKind,
     object: &Object<'a>,
@@ -132,7 +131,8 @@ fn of_broker<'a>(
              zero, as for InMemoryChannel"
         );
         let message = Message::new(message).help(ClusterDefault::BrokerChannel.help());
-        // Its stock content is an InMemoryChannel, and the brokers that kubectl prints come without it.
+        // The stock content is an InMemoryChannel, and `kubectl` prints the broker without that
+        // ConfigMap.
         match (map.namespace.as_str(), map.topic.as_str()) == STOCK_CHANNELS {
             true => map_at.note(message),
             false => map_at.warn(message),
@@ -142,7 +142,8 @@ fn of_broker<'a>(
     Some((Class::of_broker(name, &at, channel_class), delivery.flatten()))
 }
 
-/// The ConfigMap that a broker names, and where. A `config` of RabbitMQ has nothing for a delivery.
+/// Returns the ConfigMap that a broker names, with its position. A RabbitMQ `config` has no
+/// settings for deliveries.
 fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, Cursor<'a>)> {
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion"]);
@@ -166,7 +167,7 @@ fn of_channel<'a>(
     object: &Object<'a>,
     addresses: &Addresses<'_>,
 ) -> Stated<'a> {
-    // Settings of the messaging system have no effect here; subscribers are read elsewhere.
+    // Settings of the messaging system have no effect here, and subscribers are read elsewhere.
     if let Some(spec) = spec {
         spec.accept(&[
             "numPartitions",
@@ -188,14 +189,14 @@ fn of_channel<'a>(
     class.map(|class| (class, None))
 }
 
-/// The class and the settings of the channels that a template describes.
+/// Returns the class and the settings of the channels that a template describes.
 fn template<'a>(at: &Cursor<'a>, addresses: &Addresses<'_>, namespace: &str) -> Stated<'a> {
     at.mapping(|fields| {
         fields.accept(&["metadata"]);
         let api_version = fields.get("apiVersion").and_then(|at| at.text()).unwrap_or_default();
         let class = Class::of_channel_at(api_version, &fields.required("kind")?);
         let delivery = fields.section("spec", |spec| {
-            // The others are those of the messaging system.
+            // All other fields configure the messaging system.
             spec.accept_rest();
             spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
         });

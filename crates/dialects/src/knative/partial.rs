@@ -1,7 +1,7 @@
 //! A trigger, subscription or source while it is read, and its translation.
 //!
-//! Separate because all of them end as a Subscription in the same way: settings of their own, over those that they
-//! inherit.
+//! Separate because all of them become a Subscription in the same way: their own settings over the
+//! inherited ones.
 
 use serde_json::json;
 use url::Url;
@@ -24,43 +24,41 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::topic_address::topic_of;
 
-/// A subscription that is not complete yet.
+/// An incomplete subscription.
 pub(super) struct PartialSubscription<'a> {
-    /// Its topic.
     pub(super) topic: TopicName,
-    /// The broker or channel whose settings it inherits.
+    /// Broker or channel whose settings it inherits.
     pub(super) parent: Parent<'a>,
-    /// Its own settings, if it has any.
+    /// Its own delivery settings, if it has any.
     pub(super) delivery: Option<Delivery<'a>>,
-    /// What its events are sent to.
+    /// Endpoint that receives its events.
     pub(super) called: Option<Called<'a>>,
-    /// Which events it delivers, and where that is written.
+    /// Its filter, with the position.
     pub(super) filter: Option<Located<'a, Filter>>,
-    /// Where replies go, and where that is written: nowhere if it follows from the kind of the object.
+    /// Target of replies, with its position; `None` as position if the kind of the object implies
+    /// it.
     pub(super) reply: Option<(ReplyTo, Option<Cursor<'a>>)>,
-    /// The key that the address for replies was resolved from.
+    /// Key from which the reply address was resolved.
     pub(super) reply_key: Option<String>,
 }
 
-/// What events are sent to.
+/// The endpoint that receives events.
 pub(super) struct Called<'a> {
-    /// The address.
     pub(super) url: Url,
-    /// Its key in a `Destinations` document.
+    /// Key of the endpoint in a `Destinations` document.
     pub(super) key: String,
-    /// What is asked for beside the address.
+    /// Requests of the file besides the address.
     pub(super) asked: Asked<'a>,
-    /// Its position.
     pub(super) at: Cursor<'a>,
 }
 
 impl<'a> PartialSubscription<'a> {
-    /// Whether its events go on to a topic, which does not reply.
+    /// True if its events are forwarded to a topic, which does not reply.
     pub(super) fn goes_on(&self) -> bool {
         self.called.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
     }
 
-    /// The Subscription in the native form, in place of the object at the cursor.
+    /// Returns the native Subscription in place of the object at the cursor.
     pub(super) fn translate(
         self,
         object: &Cursor<'a>,
@@ -75,7 +73,8 @@ impl<'a> PartialSubscription<'a> {
         if delivery.retries() {
             let is_stock = delivery.uses_stock_defaults();
             stock.count(metadata.named_at.filter(|_| is_stock));
-            // Without any settings in the files, that note stands for the class too.
+            // If the files state no retry setting, the note about stock defaults covers the class
+            // too.
             if !is_stock || delivery.states_retries() {
                 self.parent.report_unstated();
             }

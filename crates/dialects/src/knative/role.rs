@@ -1,6 +1,6 @@
-//! The role of an object, and which versions and kinds are read.
+//! Decides the role of an object, and which versions and kinds are supported.
 //!
-//! Separate because only this module knows all kinds; their fields are read elsewhere.
+//! Separate because only this module lists all kinds, whose fields are read elsewhere.
 
 use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
@@ -8,9 +8,9 @@ use super::topic_kind::TopicKind;
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
 
-/// The versions of the API that are read.
+/// Supported API versions.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// The kinds that are read, for suggestions.
+/// Supported kinds, for suggestions.
 const KINDS: [&str; 7] = [
     "Subscription",
     "Channel",
@@ -20,31 +20,27 @@ const KINDS: [&str; 7] = [
     "Broker",
     "Trigger",
 ];
-/// The role of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A broker or channel.
     Topic(TopicKind),
-    /// The channel behind a Channel of this name: the same topic.
+    /// The channel behind a Channel with this name, which is the same topic.
     BackingChannel,
-    /// Subscribes to a broker.
     Trigger,
-    /// Subscribes to a channel.
     Subscription,
     /// An event source: any object with a sink.
     Source,
-    /// The settings of a broker's messaging system, which has none here.
+    /// The settings of a broker's messaging system, which is not used here.
     BrokerConfig,
-    /// Known, without an effect here.
+    /// A known object without an effect here.
     Ignored,
-    /// This version does not read its kind. Other objects may refer to it.
+    /// An object of an unsupported kind, to which other objects may refer.
     Unread,
-    /// Without a kind, or with one that is probably misspelt.
+    /// An object without a kind, or with a misspelt one.
     Unknown,
 }
 
 impl Role {
-    /// The role of this object, by its API, its kind and whether it has a sink.
+    /// Returns the role of this object, by its API group, its kind and its sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec.sink").is_some();
         match (object.group(), object.kind) {
@@ -56,7 +52,8 @@ impl Role {
             }
             (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
-            // What has a sink there takes events itself, such as an EventTransform.
+            // Objects of these groups with a sink accept events themselves, such as an
+            // EventTransform.
             (group, _) if has_sink && !is_core(group) => Self::Source,
             ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
             (group, kind) if kind.is_empty() || is_misspelt(group, kind) => Self::Unknown,
@@ -65,17 +62,17 @@ impl Role {
     }
 }
 
-/// True if a kind is nearly the name of a known one.
+/// True if a kind is nearly the name of a supported one.
 fn is_misspelt(group: &str, kind: &str) -> bool {
     is_core(group) && hint(kind, &KINDS).starts_with("did you mean")
 }
 
-/// Whether the objects of a group are no event sources.
+/// True if objects of a group are never event sources.
 fn is_core(group: &str) -> bool {
     ["eventing.knative.dev", "messaging.knative.dev", "flows.knative.dev"].contains(&group)
 }
 
-/// Reports a version of the API that is not read.
+/// Reports an unsupported API version.
 pub(super) fn report_version(object: &Object<'_>) {
     let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
     if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
@@ -84,8 +81,8 @@ pub(super) fn report_version(object: &Object<'_>) {
     }
 }
 
-/// Refuses an object without a kind, and one whose kind is nearly the name of a kind that is read: what it describes
-/// would be missing without a word.
+/// Reports an object without a kind, or with a misspelt one, as an error. Otherwise its deliveries
+/// would be missing without notice.
 pub(super) fn report_unknown(object: &Object<'_>) {
     let Some(kind) = object.document.peek("kind") else {
         let message = Message::new("kind is missing");
@@ -97,8 +94,7 @@ pub(super) fn report_unknown(object: &Object<'_>) {
     }
 }
 
-/// Reads the settings of a messaging system, which has no part in a delivery here: what they do not have is
-/// reported.
+/// Reads the settings of a messaging system, which is not used here, to report unknown fields.
 pub(super) fn read_broker_config(object: &Object<'_>) {
     object.read(|_, spec| {
         if let Some(spec) = spec {

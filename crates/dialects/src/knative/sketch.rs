@@ -1,7 +1,7 @@
 //! Sketches of subscriptions: the name and the references of each, before its object is read.
 //!
-//! Separate because a subscription with an error has a name too, and a reference may be the reason for the error.
-//! Reports nothing.
+//! Separate because a subscription with an error has a name too, and a reference may cause the
+//! error. Reports nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,55 +13,56 @@ use super::topics::Topics;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// The broker of a Trigger that names none.
+/// Broker of a Trigger that names none.
 pub(super) const BROKER: &str = "default";
 
-/// An object that another one refers to.
+/// A reference from one object to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reference {
-    /// The `kind` without its API, since references to one object have several versions.
+    /// The `kind` without its API version, because references to one object may have several
+    /// versions.
     pub(super) kind: String,
-    /// Its namespace and name.
     pub(super) name: TopicName,
 }
 
 impl Reference {
-    /// The reference that a mapping is, if it has a kind and a name.
+    /// Reads a reference from a mapping with a kind and a name.
     pub(super) fn at(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         let [kind, name] = [text(at, "kind"), text(at, "name")];
         Some(Self { kind: kind?.to_owned(), name: named(at, name?, namespace) })
     }
 
-    /// The reference to this object.
+    /// Creates the reference to this object.
     pub(super) fn to(object: &Object<'_>) -> Self {
         Self { kind: object.kind.to_owned(), name: object.name.clone() }
     }
 
-    /// The reference in a destination: its `ref`, or the fields beside each other as in older versions.
+    /// Reads the reference in a destination: its `ref`, or the same fields without `ref`, as in
+    /// older versions.
     fn in_destination(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         Self::at(&at.peek("ref").unwrap_or_else(|| at.clone()), namespace)
     }
 
-    /// The ConfigMap or another object that a `config` names.
+    /// Reads the reference in a `config`, whose default kind is ConfigMap.
     fn in_config(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         let kind = text(at, "kind").unwrap_or("ConfigMap").to_owned();
         Some(Self { kind, name: named(at, text(at, "name")?, namespace) })
     }
 }
 
-/// A subscription.
+/// The name and the references of a subscription.
 pub(super) struct Sketch {
-    /// Parts of it may be empty.
+    /// Name of the subscription, in which parts may be empty.
     pub(super) name: SubscriptionName,
-    /// The broker or channel, by its name in the cluster; a source has none.
+    /// Broker or channel, by its name in the cluster; `None` for a source.
     pub(super) parent: Option<(TopicKind, TopicName)>,
-    /// The objects that it refers to, with the field of each.
+    /// Objects that it refers to, with the field of each.
     pub(super) references: Vec<(&'static str, Reference)>,
-    /// The settings of its broker or channel that the files do not state.
+    /// Settings of its broker or channel that the files do not state.
     pub(super) left_to_cluster: Vec<ClusterDefault>,
 }
 
-/// The names and the paths of the fields with a destination.
+/// Names and paths of the fields with a destination.
 const DESTINATIONS: [(&str, &str); 5] = [
     ("subscriber", "spec.subscriber"),
     ("reply", "spec.reply"),
@@ -72,7 +73,7 @@ const DESTINATIONS: [(&str, &str); 5] = [
 const SINK: &str = "deadLetterSink";
 
 impl Sketch {
-    /// All subscriptions of these objects.
+    /// Returns the sketches of all subscriptions among these objects.
     pub(super) fn all(objects: &[(Role, Object<'_>)], topics: &Topics) -> Vec<Self> {
         let parents = objects.iter().filter_map(|(role, object)| {
             let Role::Topic(kind) = role else { return None };
@@ -98,7 +99,7 @@ impl Sketch {
     }
 }
 
-/// The name of the subscription that an object is, if it is one.
+/// Returns the name of the subscription that an object describes, if it is one.
 pub(super) fn name_of(
     role: Role,
     object: &Object<'_>,
@@ -115,7 +116,7 @@ pub(super) fn name_of(
     Some(SubscriptionName { topic, name: object.name.topic.clone() })
 }
 
-/// The broker of a Trigger, or the channel of a Subscription, by its name in the cluster.
+/// Returns the broker of a Trigger, or the channel of a Subscription, by its name in the cluster.
 fn parent_of(role: Role, object: &Object<'_>) -> Option<(TopicKind, TopicName)> {
     let (document, namespace) = (&object.document, &object.name.namespace);
     match role {
@@ -141,7 +142,7 @@ fn parent_of(role: Role, object: &Object<'_>) -> Option<(TopicKind, TopicName)> 
     }
 }
 
-/// The objects that a subscription refers to, by itself and by its broker or channel.
+/// Returns the references of a subscription and of its broker or channel.
 fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static str, Reference)> {
     let destinations = |of: &Object<'_>| {
         let found = DESTINATIONS.into_iter().filter_map(|(field, path)| {
@@ -154,7 +155,7 @@ fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static
     let Some(parent) = parent else { return found };
     let has_sink = found.iter().any(|(field, _)| *field == SINK);
     found.extend(destinations(parent).into_iter().filter(|(field, _)| *field == SINK && !has_sink));
-    // A template in the Broker itself replaces the one in its config.
+    // A template in the Broker replaces the one in its config.
     let has_template = parent.states("spec.channelTemplateSpec");
     let config = parent.document.peek("spec.config").filter(|_| !has_template);
     let config = config.and_then(|at| Reference::in_config(&at, &parent.name.namespace));
@@ -162,12 +163,12 @@ fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static
     found
 }
 
-/// The text at a path, if there is any.
+/// Returns the text at a path, unless it is empty.
 fn text<'a>(at: &Cursor<'a>, path: &str) -> Option<&'a str> {
     Some(at.text_at(path)).filter(|text| !text.is_empty())
 }
 
-/// A name in the namespace that the cursor states, or else in this one.
+/// Returns a name in the namespace that the cursor states, else in this namespace.
 fn named(at: &Cursor<'_>, name: &str, namespace: &str) -> TopicName {
     let namespace = text(at, "namespace").unwrap_or(namespace).to_owned();
     TopicName { namespace, topic: name.to_owned() }

@@ -1,7 +1,7 @@
-//! Event sources: any object with a sink.
+//! Reads event sources: any object with a sink.
 //!
-//! Separate because none of them is run: what is read is the subscription to the sink that a source is, and what of
-//! its own settings would change how events arrive there is reported.
+//! Separate because no source is run. Only the subscription to its sink is read. Settings that
+//! would change how events arrive there are reported.
 
 use super::Reader;
 use super::address::ResolvedAddress;
@@ -14,14 +14,14 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::name::TopicName;
 
 impl<'a> Reader<'a, '_> {
-    /// An event source: its topic has its name, and so has the subscription to its sink. Where the
-    /// sink is a broker or channel that no file has, that is the topic, and no subscription is needed.
+    /// Reads an event source. Its topic and the subscription to its sink have its name. If the sink
+    /// is a broker or channel that no file has, that is the topic, and no subscription is needed.
     pub(super) fn source(
         &self,
         spec: &Fields<'a>,
         object: &Object<'a>,
     ) -> Option<PartialSubscription<'a>> {
-        // The other fields configure the source itself.
+        // All other fields configure the source itself.
         spec.accept_rest();
         if let Some(key) = spec.given_key("ceOverrides") {
             let message = "ceOverrides are not supported by this version; events are sent as they were published";
@@ -46,8 +46,9 @@ impl<'a> Reader<'a, '_> {
         self.partial(spec, sink, object, Some((topic, parent)))
     }
 
-    /// The topic to which a source publishes by itself: a broker or channel that no file has; or any, where
-    /// another object has the topic of the source's name.
+    /// Returns the topic to which a source publishes itself: a broker or channel that no file has.
+    /// If another object already has the topic with the source's name, any broker or channel
+    /// counts.
     fn publishes_itself<'s>(
         &self,
         sink: &'s ResolvedAddress<'a>,
@@ -70,7 +71,8 @@ fn report_publisher(topic: &TopicName, sink: &ResolvedAddress<'_>, spec: &Fields
     sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
 }
 
-/// A source of Kafka keeps the order of a partition unless it says otherwise, and tries again unless it says how.
+/// Reports defaults of a KafkaSource that differ here. It keeps the order of a partition, and
+/// retries, unless the file states otherwise.
 fn report_kafka(spec: &Fields<'_>) {
     let order = spec.given("ordering");
     if order.as_ref().and_then(Cursor::peek_text) != Some("unordered") {
@@ -84,7 +86,7 @@ fn report_kafka(spec: &Fields<'_>) {
     }
 }
 
-/// A source of RabbitMQ limits how many events are sent at once.
+/// Reports the limit of concurrent events of a RabbitmqSource.
 fn report_rabbitmq(spec: &Fields<'_>) {
     if let Some(at) = spec.parent().peek("rabbitmqResourcesConfig.parallelism") {
         super::object::report_parallelism(&at);

@@ -1,7 +1,7 @@
 //! The note that subscriptions have the retry settings of stock Knative.
 //!
-//! Separate because it is one note, however many subscriptions there are: the files do not show these settings, and the
-//! cluster of the author may have others.
+//! Separate because there is one note for all subscriptions: the files do not show these settings,
+//! and the cluster may have others.
 
 use std::cell::RefCell;
 
@@ -10,25 +10,25 @@ use delivery::document::findings::Message;
 use delivery::document::reader::Cursor;
 use delivery::native::Origins;
 
-/// Returns true if the number of attempts is the default of stock Knative.
+/// True if the number of attempts is the default of stock Knative.
 #[must_use]
 pub fn is_stock_knative(origins: &Origins) -> bool {
     origins.get("maxAttempts").is_some_and(|origin| origin == STOCK_ORIGIN)
 }
 
-/// The number of subscriptions with settings of stock Knative, and the position of the first one.
+/// The number of subscriptions with stock settings, and the position of the first one.
 #[derive(Default)]
 pub(super) struct StockDefaults<'a>(RefCell<Option<(usize, Cursor<'a>)>>);
 
 impl<'a> StockDefaults<'a> {
-    /// Counts a subscription that has them; does nothing without a cursor.
+    /// Counts a subscription with stock settings; does nothing without a cursor.
     pub(super) fn count(&self, at: Option<Cursor<'a>>) {
         let Some(at) = at else { return };
         let mut counted = self.0.borrow_mut();
         *counted = Some(counted.take().map_or((1, at), |(number, first)| (number + 1, first)));
     }
 
-    /// Reports them once.
+    /// Reports all of them in one note.
     pub(super) fn report(self) {
         let Some((number, first)) = self.0.into_inner() else { return };
         let subscriptions = match number {

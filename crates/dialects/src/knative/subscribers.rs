@@ -1,7 +1,8 @@
-//! The subscribers in the `spec` of a channel, which controllers write there from Subscriptions.
+//! Reads the subscribers in the `spec` of a channel, which controllers write there from
+//! Subscriptions.
 //!
-//! Separate because an export of a cluster has both. They are read only where the files have no Subscription of the
-//! channel: then nothing else says where its events go.
+//! Separate because an export of a cluster has both. Subscribers are read only if the files have no
+//! Subscription of the channel, because nothing else then shows where its events go.
 
 use super::super::translation::{Translated, Translation};
 use super::Reader;
@@ -13,7 +14,7 @@ use delivery::native::LeftOut;
 use delivery::subscription::kinds::names;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// Where they are, in the newest version and in an older one.
+/// Paths of the subscribers in the newest version and in an older one.
 const PATHS: [&str; 2] = ["spec.subscribers", "spec.subscribable.subscribers"];
 
 impl<'a> Reader<'a, '_> {
@@ -92,7 +93,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The name of the subscriber at this place of the list: its `uid`, if it has one.
+/// Returns the name of the subscriber at this index: its `uid`, if it has one.
 fn name_of(at: &Cursor<'_>, index: usize) -> String {
     match at.text_at("uid") {
         "" => format!("subscriber-{}", index + 1),
@@ -100,7 +101,7 @@ fn name_of(at: &Cursor<'_>, index: usize) -> String {
     }
 }
 
-/// A field that has two spellings.
+/// Returns a field with two spellings.
 fn either<'a>(fields: &Fields<'a>, name: &'static str, old: &'static str) -> Option<Cursor<'a>> {
     fields.given(name).or_else(|| fields.given(old))
 }

@@ -1,15 +1,15 @@
 //! The kinds of objects that are topics.
 
-/// The kind of object that is a topic; a broker and a channel may have the same name.
+/// The kind of an object that is a topic. A broker and a channel may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TopicKind {
-    /// A broker, whose triggers are its subscriptions.
+    /// A broker, to which triggers subscribe.
     Broker,
-    /// A channel.
+    /// A channel, to which Subscriptions subscribe.
     Channel,
 }
 
-/// The kind of topic of an object with this API and kind, if it is a broker or a channel.
+/// Returns the topic kind for this API version and kind; `None` for other objects.
 pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
         "Broker" => Some(TopicKind::Broker),

@@ -1,8 +1,9 @@
-//! The brokers and channels of all files, as references find them.
+//! The brokers and channels of all files, with a look-up for references.
 //!
-//! Separate because a cluster has a name for each kind, and here a name is one topic: of objects of several kinds with
-//! one name each has a topic, and all but the first one's has its kind in the name. Nor is each object a topic: a
-//! Channel of Knative is backed by a channel of another kind with its name, which an export of a cluster has too.
+//! Separate because a cluster has one name per kind, while here a name is one topic. If objects of
+//! several kinds share a name, each has its own topic, and all except the first have their kind in
+//! its name. Some objects are no topics: a Knative Channel is backed by a channel of another kind
+//! with the same name, which an export of a cluster contains too.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,22 +16,21 @@ use delivery::document::findings::Message;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::TopicName;
 
-/// The kind of channels that are backed by others.
+/// Kind of channels that other channels back.
 pub(super) const PLAIN: &str = "Channel";
 
-/// The brokers and channels of all files.
 #[derive(Default)]
 pub(super) struct Topics {
-    /// By name in the cluster: the kind of each, and its topic.
+    /// Kind and topic of each object, by its name in the cluster.
     named: BTreeMap<(TopicKind, TopicName), Vec<(String, TopicName)>>,
-    /// The kinds of the objects that have these topics, also of event sources.
+    /// Kinds of the objects that own these topics, including event sources.
     owners: RefCell<BTreeMap<TopicName, String>>,
-    /// Of channels that are backed by another: its class, where it is known.
+    /// Classes of the channels that back others, if they are known.
     backed: BTreeMap<TopicName, Class>,
 }
 
 impl Topics {
-    /// Finds them. What backs another channel is no topic of its own, and its role changes.
+    /// Finds all topics. A channel that backs another one is no topic, and gets another role.
     pub(super) fn of(objects: &mut [(Role, Object<'_>)]) -> Self {
         let is_plain = |(role, object): &&(Role, Object<'_>)| {
             *role == Role::Topic(TopicKind::Channel) && object.kind == PLAIN
@@ -57,7 +57,7 @@ impl Topics {
         topics
     }
 
-    /// The topic of an object: its name, unless an object of another kind has that already.
+    /// Returns the topic of an object: its name, unless an object of another kind has that topic.
     pub(super) fn topic_of(&self, object: &Object<'_>) -> TopicName {
         let owners = self.owners.borrow();
         if owners.get(&object.name).is_none_or(|owner| owner == object.kind) {
@@ -67,7 +67,7 @@ impl Topics {
         TopicName { topic: qualified, ..object.name.clone() }
     }
 
-    /// Gives the object this topic. Reports a name that another object has.
+    /// Assigns its topic to an object. Reports a name that another object has.
     pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
         let qualified = self.topic_of(object);
         let mut owners = self.owners.borrow_mut();
@@ -85,7 +85,8 @@ impl Topics {
         qualified
     }
 
-    /// The topic of the object that is so called: of this kind, or of any that is such a topic.
+    /// Finds the topic of an object with this name. Prefers this kind, and else returns any with
+    /// the same topic kind.
     pub(super) fn find(
         &self,
         topic_kind: TopicKind,
@@ -97,21 +98,21 @@ impl Topics {
         of_kind.or_else(|| named.first()).map(|(_, topic)| topic)
     }
 
-    /// Whether a broker or channel has this name.
+    /// True if a broker or channel has this name.
     pub(super) fn has(&self, name: &TopicName) -> bool {
         [TopicKind::Broker, TopicKind::Channel]
             .into_iter()
             .any(|kind| self.named.contains_key(&(kind, name.clone())))
     }
 
-    /// The class of the channel that backs this one.
+    /// Returns the class of the channel that backs this one.
     pub(super) fn class_of_backing(&self, name: &TopicName) -> Option<Class> {
         self.backed.get(name).copied()
     }
 }
 
-/// Whether a channel backs one of these, which are given with the kind in their template: it has its name, and either
-/// it is owned by it or it is of that kind.
+/// True if a channel backs one of these Channels, each of which has the kind in its template. It
+/// has the same name, and is owned by the Channel or has the kind of its template.
 fn backs_one(object: &Object<'_>, plain: &BTreeMap<TopicName, String>) -> bool {
     if object.kind == PLAIN {
         return false;

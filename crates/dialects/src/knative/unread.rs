@@ -1,10 +1,12 @@
-//! Objects of kinds that are not read, and the subscriptions that their loss changes.
+//! Finds objects of unsupported kinds, and the subscriptions that change without them.
 //!
-//! Separate because a file for a cluster has many objects that change no delivery. Those are counted, so that a warning
-//! means that a delivery is not what it is in the cluster. It names the subscriptions. An object changes a
-//! subscription if one of these refers to the other, directly or by way of another object that is not read.
+//! Separate because a file for a cluster has many objects that change no delivery. Those are only
+//! counted, so that a warning always means that a delivery differs from the cluster. The warning
+//! names the subscriptions. An object changes a subscription if one refers to the other, directly
+//! or through other unsupported objects.
 //!
-//! Does not report what has an error of its own, such as a reference without an address.
+//! Problems with a finding of their own are not reported here, such as a reference without an
+//! address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +22,12 @@ use delivery::document::reader::Cursor;
 use delivery::native::LeftOut;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// The most subscriptions that a warning names.
+/// Maximum number of subscriptions that a warning names.
 const NAMED_MAX: usize = 100;
-/// The object that states who may publish.
+/// Kind of objects that limit who may publish.
 const POLICY: &str = "EventPolicy";
 
-/// Reports the objects that are not read and change a subscription, and counts the others.
+/// Reports unsupported objects that change a subscription, and counts the others.
 pub(super) fn report<'a>(
     objects: &[(Role, Object<'a>)],
     topics: &Topics,
@@ -52,14 +54,15 @@ pub(super) fn report<'a>(
     }
 }
 
-/// The subscription of an event source that has no sink.
+/// Returns the subscription of an event source without a sink.
 fn source_without_sink(object: &Object<'_>) -> Option<SubscriptionName> {
     let is_source = object.kind.ends_with("Source") || object.kind == "SinkBinding";
     let name = &object.name;
     is_source.then(|| SubscriptionName { topic: name.clone(), name: name.topic.clone() })
 }
 
-/// Warns of an object, with the subscriptions that it changes and the fields by which it does.
+/// Adds a warning for an object, with the subscriptions that it changes and the fields of the
+/// references.
 fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
     let named = affected.iter().take(NAMED_MAX);
     let mut named: Vec<String> = named.map(|(name, field)| format!("{name} ({field})")).collect();
@@ -76,7 +79,7 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
     at.warn(Message::new(message).help(help(object)));
 }
 
-/// A way to keep the deliveries.
+/// Returns a way to keep the deliveries.
 fn help(object: &Object<'_>) -> String {
     let other = || match object.kind {
         POLICY => "limit who may send to the events queue, or the keys of the HTTP ingress",
@@ -88,13 +91,13 @@ fn help(object: &Object<'_>) -> String {
 
 /// A subscription or an object that refers to another object.
 enum Referrer<'s> {
-    /// A subscription, by this field.
+    /// A subscription, with the field of the reference.
     Subscription(&'s Sketch, &'static str),
-    /// Another object that is not read.
+    /// An unsupported object.
     Unread(Reference),
 }
 
-/// All references, by the object that they are to.
+/// All references, by their targets.
 struct Index<'s> {
     sketches: &'s [Sketch],
     referrers: BTreeMap<Reference, Vec<Referrer<'s>>>,
@@ -122,7 +125,7 @@ impl<'s> Index<'s> {
         index
     }
 
-    /// The subscriptions that an object changes, each with the field by which it does.
+    /// Returns the subscriptions that an object changes, each with the field of the reference.
     fn affected(&self, object: &Object<'_>) -> BTreeMap<String, &'static str> {
         let mut affected = BTreeMap::new();
         let mut add = |sketch: &Sketch, field: &'static str| {
@@ -150,7 +153,7 @@ impl<'s> Index<'s> {
         affected
     }
 
-    /// The subscriptions that an object changes without naming them.
+    /// Returns the subscriptions that an object changes without naming them.
     fn of_whole_cluster(&self, object: &Object<'_>) -> Vec<(&'s Sketch, &'static str)> {
         let sketches = self.sketches.iter();
         if object.kind == POLICY {
@@ -163,8 +166,8 @@ impl<'s> Index<'s> {
     }
 }
 
-/// Returns true if a policy is for the broker or channel of a subscription without naming it: for all of its namespace,
-/// or for selected ones of this kind.
+/// True if a policy applies to the broker or channel of a subscription without naming it: to its
+/// whole namespace, or by a selector for this kind.
 fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
     let Some((kind, TopicName { namespace, .. })) = &sketch.parent else { return false };
     let to = policy.document.peek("spec.to").filter(|to| !to.is_empty());
@@ -178,7 +181,8 @@ fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
         && targets.iter().any(|target| selects(target).as_ref() == Some(kind))
 }
 
-/// All references in a `spec`, with the broker or channel that each is; of an EventPolicy, only those in `spec.to`.
+/// Returns all references in a `spec`, with the kind and name of those that are brokers or
+/// channels. For an EventPolicy, returns only those in `spec.to`.
 fn references_of(object: &Object<'_>) -> Vec<(Reference, Option<(TopicKind, TopicName)>)> {
     let mut found = Vec::new();
     let path = if object.kind == POLICY { "spec.to" } else { "spec" };
@@ -188,7 +192,7 @@ fn references_of(object: &Object<'_>) -> Vec<(Reference, Option<(TopicKind, Topi
     found
 }
 
-/// Adds the references in a value. The nesting of a document is bounded, so this is too.
+/// Adds the references in a value. The recursion ends because the nesting of documents is limited.
 fn collect(
     at: &Cursor<'_>,
     namespace: &str,

@@ -1,9 +1,10 @@
-//! JSON → nodes, with the comments that templates may have: `// …` to the end of the line, and `/* … */`.
+//! Parses JSON, with the comments that templates may have.
 //!
-//! Separate because YAML takes a comment for text and joins it with the key after it: `// only created orders`
-//! before `"filter"` would leave a subscription without its filter. What Azure accepts in templates is accepted:
-//! comments, a comma after the last element, and line ends within a text. Everything else is as RFC 8259 has it.
-//! A number keeps its digits. A key that is there twice is an error.
+//! The comments are `// …` to the end of the line, and `/* … */`. Separate because YAML reads a
+//! comment as text and joins it with the next key. Example: `// only created orders` before
+//! `"filter"` would remove the filter of a subscription. The syntax that Azure accepts in templates
+//! is accepted: comments, a comma after the last element, and line ends within a text. Everything
+//! else follows RFC 8259. Numbers keep their digits. A duplicate key is an error.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use delivery::document::node::{Fraction, Key, Node, Placed, Value};
 
 use super::parsed::{DEPTH_MAX, Problem, too_deep};
 
-/// Every option is set here, not left to the parser's defaults, which accept more.
+/// Every option is explicit, because the defaults of the parser accept more.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -28,18 +29,18 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_unary_plus_numbers: false,
 };
 
-/// The refusal of a text that is not JSON.
+/// The problem of a text that is not JSON.
 pub(crate) struct NotJson {
-    /// The first thing that is wrong.
+    /// The first problem.
     pub(crate) problem: Problem,
-    /// YAML may have this, such as a key without quotes.
+    /// True if YAML may contain this, such as a key without quotes.
     pub(crate) may_be_yaml: bool,
 }
 
-/// The value of a text, whose first line has this number in its file; `None` where there are only comments.
+/// Parses a text whose first line has this number in its file; `None` if there are only comments.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem.
 pub(crate) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJson>> {
     let place = || Place { text, offset: 0, line: first_line, column: 1 };
     let refused = |problem, may_be_yaml| Box::new(NotJson { problem, may_be_yaml });
@@ -52,8 +53,8 @@ pub(crate) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJ
     root.transpose().map_err(|problem| refused(problem, false))
 }
 
-/// The line and column of an offset, for offsets that never become smaller: a long line is not counted again for
-/// each value in it.
+/// Converts ascending offsets to lines and columns. It continues from the last offset, so that a
+/// long line is not counted again for each value.
 struct Place<'t> {
     text: &'t str,
     offset: usize,
@@ -76,7 +77,7 @@ impl Place<'_> {
     }
 }
 
-/// A value with all that is in it. Positions are asked for in the order of the text.
+/// Converts a value and its contents. Positions are requested in the order of the text.
 fn node(value: &ast::Value<'_>, place: &mut Place<'_>, depth: usize) -> Result<Node, Problem> {
     let at = place.at(value.range().start, ());
     let is_container = matches!(value, ast::Value::Array(_) | ast::Value::Object(_));
@@ -97,7 +98,7 @@ fn node(value: &ast::Value<'_>, place: &mut Place<'_>, depth: usize) -> Result<N
     Ok(at.with(value))
 }
 
-/// The members of an object; a name that is there twice is an error.
+/// Converts the members of an object. A duplicate name is an error.
 fn members(
     properties: &[ast::ObjectProp<'_>],
     place: &mut Place<'_>,
@@ -117,7 +118,7 @@ fn members(
     Ok(members)
 }
 
-/// A whole number of 64 bits, or the digits of any other.
+/// Returns a 64-bit integer, or the digits of any other number.
 fn number(written: &str) -> Value {
     let whole = written.parse::<u64>().map(i128::from);
     match whole.or_else(|_| written.parse::<i64>().map(i128::from)) {
@@ -126,7 +127,8 @@ fn number(written: &str) -> Value {
     }
 }
 
-/// Returns true for what YAML may have: texts without quotes or in single ones, anchors, numbers in other spellings.
+/// True for syntax that YAML accepts: text without quotes or in single quotes, anchors, and other
+/// spellings of numbers.
 fn is_of_yaml(kind: &ParseErrorKind) -> bool {
     matches!(
         kind,
@@ -156,13 +158,14 @@ fn syntax_message(error: &ParseError) -> Message {
     message
 }
 
-/// Returns true if a text begins with `{` or `[`, after white space and comments of JSON. `{{` begins a template.
+/// True if a text begins with `{` or `[`, after white space and comments. `{{` begins a template
+/// instead.
 pub(crate) fn begins_like_json(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
         let comment_end = match rest.get(..2) {
             Some("//") => rest.find('\n'),
-            // The second character does not end it: "/*/" is open.
+            // Starts after the first two characters, because "/*/" does not end the comment.
             Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
             _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
         };

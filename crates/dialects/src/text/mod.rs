@@ -1,9 +1,10 @@
-//! Text → documents.
+//! Parses text into documents.
 //!
-//! Separate because JSON and YAML have a parser each (`json`, `yaml`): templates in JSON may have comments that YAML takes
-//! for text. `parts` decides which one reads a document. Promises: no input panics, and nesting, aliases and size are
-//! bounded. A syntax error in YAML ends its file, one in JSON its document; a duplicate key ends its document, because it
-//! is unknown which of the two was intended.
+//! Separate because JSON and YAML have a parser each (`json`, `yaml`): templates in JSON may have
+//! comments that YAML reads as text. `parts` selects the parser of each document. No input causes a
+//! panic, and nesting, aliases and size are limited. A syntax error in YAML ends its file, and one
+//! in JSON ends its document. A duplicate key ends its document, because the intended value is
+//! unknown.
 
 mod json;
 mod parsed;
@@ -18,10 +19,11 @@ use parsed::FILE_MAX_BYTES;
 pub(crate) use parsed::Parsed;
 use parts::Parts;
 
-/// The stack that the parser may use. It recurses: 64 levels take 3 MiB without optimisation, and a thread has 2.
+/// Stack size of the parser, which recurses. Without optimisation 64 levels need 3 MiB, and the
+/// default of a thread is 2 MiB.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// Parses the text of a file, on a thread with enough stack. A name that ends with `.json` makes it JSON.
+/// Parses a file on a thread with enough stack. A file whose name ends with `.json` is JSON.
 pub(crate) fn parse(name: &str, text: &str) -> Parsed {
     if text.len() > FILE_MAX_BYTES {
         let message =
@@ -38,14 +40,14 @@ pub(crate) fn parse(name: &str, text: &str) -> Parsed {
 }
 
 fn parse_here(name: &str, text: &str) -> Parsed {
-    // Neither parser counts a byte order mark as a character.
+    // Removed, because neither parser counts a byte order mark as a character.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Parts { json: mut parsed, yaml, mut doubts } = parts::read(name, text);
     let of_yaml = yaml::read(&yaml);
     let problems = of_yaml.problems.into_iter().map(|problem| doubts.resolve(problem));
     parsed.problems.extend(problems);
     parsed.documents.extend(of_yaml.documents);
-    // Both are in the order of the file, which documents of the two formats may share.
+    // Sorted, because documents of both formats may alternate in a file.
     parsed.documents.sort_by_key(|node| node.position);
     parsed
 }

@@ -1,17 +1,19 @@
-//! The documents of a file, and the limits of what is read.
+//! The documents of a file, and the limits of parsing.
 
 use delivery::document::findings::{Findings, Message, Severity, SourcePosition};
 use delivery::document::node::{Key, Node, Placed, Value};
 
-/// The largest file: a thousand subscriptions take a tenth of it. The tree of a file is held in memory.
+/// Maximum size of a file; a thousand subscriptions need a tenth of it. The tree of a file is kept
+/// in memory.
 pub(crate) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The deepest nesting of a document: definitions of Kubernetes that files also hold have 31 levels.
+/// Maximum nesting of a document. The definitions of Kubernetes, which files may contain too, have
+/// 31 levels.
 pub(super) const DEPTH_MAX: usize = 64;
 
-/// A problem and its position in a file.
+/// A problem, and its position in a file.
 pub(super) type Problem = Placed<Message>;
 
-/// The documents of one file, and where it cannot be read; empty ones are left out, and a list at the top
+/// The documents and the problems of one file. Empty documents are skipped, and an outermost list
 /// is one document per element.
 #[derive(Default)]
 pub(crate) struct Parsed {
@@ -20,13 +22,13 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// No documents, and why.
+    /// Creates a result without documents, for this reason.
     pub(crate) fn unreadable(value: Message) -> Self {
         let position = SourcePosition { file: 0, line: 1, column: 1 };
         Self { documents: Vec::new(), problems: vec![Placed { value, position }] }
     }
 
-    /// Adds a document, or each element of a list as one.
+    /// Adds a document, or each element of a list as one document.
     pub(super) fn add(&mut self, root: Node) {
         let is_there = |node: &Node| !matches!(node.value, Value::Null);
         match root {
@@ -37,7 +39,8 @@ impl Parsed {
         }
     }
 
-    /// Puts the documents of a text in place of each document that holds it, at the position of that document.
+    /// Replaces each document that contains a text by the documents of that text, at the position
+    /// of the outer document.
     pub(crate) fn with_inner(
         self,
         text_in: impl Fn(&Node) -> Option<&str>,
@@ -57,10 +60,10 @@ impl Parsed {
         Self { documents: all, problems }
     }
 
-    /// The one document of a text.
+    /// Returns the only document of a text.
     ///
     /// # Errors
-    /// The first problem, or there are several documents or none.
+    /// The first problem, or the number of documents if it is not one.
     pub(crate) fn into_document(self) -> Result<Node, Message> {
         if let Some(problem) = self.problems.into_iter().next() {
             return Err(problem.value);
@@ -70,7 +73,7 @@ impl Parsed {
         Ok(document)
     }
 
-    /// The documents, with the file's index among those that are read together; reports its problems.
+    /// Returns the documents with the index of their file, and reports the problems.
     pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
         for problem in self.problems {
             let position = SourcePosition { file, ..problem.position };
@@ -81,7 +84,7 @@ impl Parsed {
     }
 }
 
-/// The value and all that is in it, at one position.
+/// Moves a value and its contents to one position.
 fn placed_at(node: Node, position: SourcePosition) -> Node {
     let value = match node.value {
         Value::List(elements) => {
@@ -100,7 +103,7 @@ fn placed_at(node: Node, position: SourcePosition) -> Node {
     Node { value, position }
 }
 
-/// The message for a document that nests too deep, in either format.
+/// Returns the message for a document that is nested too deep, in either format.
 pub(super) fn too_deep(consequence: &str) -> Message {
     Message::new(format!("nested deeper than {DEPTH_MAX} levels{consequence}"))
         .help("put this document into a file of its own")

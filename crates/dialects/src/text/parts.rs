@@ -1,14 +1,15 @@
 //! Sorts the documents of a file into JSON and YAML.
 //!
-//! Separate because the same first characters may be either: `{` begins an object of JSON and a mapping of YAML.
-//! A document is JSON in these cases:
-//! - the name of its file ends with `.json`: the name decides alone;
-//! - it begins with `{` or `[`, after white space and comments of JSON, and the parser of JSON accepts it;
-//! - it begins like that and has a comment of JSON. If something else is wrong with it, that is reported: YAML would
-//!   take the comment for text.
+//! Separate because a document may begin alike in both: `{` begins an object of JSON and a mapping
+//! of YAML. A document is JSON in these cases:
+//! - The name of its file ends with `.json`. The name alone decides.
+//! - It begins with `{` or `[`, after white space and JSON comments, and the JSON parser accepts
+//!   it.
+//! - It begins like that and has a JSON comment. Any other problem in it is reported, because YAML
+//!   would read the comment as text.
 //!
-//! Everything else is YAML, also a mapping such as `{a: 1}`. A line with `---` (or `...`) separates documents of both formats, and
-//! those of YAML are read together.
+//! Everything else is YAML, including a mapping such as `{a: 1}`. A line with `---` (or `...`)
+//! separates documents of both formats. All YAML documents are parsed together.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +17,28 @@ use super::json::{self, NotJson, begins_like_json};
 use super::parsed::{Parsed, Problem};
 use delivery::document::node::Placed;
 
-/// The help for other text in such a file.
+/// Help for other text in a file named .json.
 const NAMED_JSON: &str = "a file named .json is JSON: name YAML .yaml";
 
-/// A file by format.
+/// The documents of a file, by format.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// The documents of JSON, and what is wrong with them.
+    /// JSON documents, and their problems.
     pub(crate) json: Parsed,
-    /// The text without them: white space in their place, so that positions stay as they are.
+    /// The rest of the text. White space replaces JSON documents, so that positions stay correct.
     pub(crate) yaml: String,
-    /// The problems that JSON has with documents that are left to YAML.
+    /// Problems of the JSON parser with documents that are left to YAML.
     pub(crate) doubts: Doubts,
 }
 
-/// The problems of documents that are not JSON but probably are meant to be, by their first lines, with their last lines.
+/// Problems of documents that are probably meant to be JSON, by their first lines, with their last
+/// lines.
 #[derive(Default)]
 pub(crate) struct Doubts(BTreeMap<u64, (u64, Problem)>);
 
 impl Doubts {
-    /// The problem to report for one of YAML: that of JSON in the same document, if there is one.
+    /// Returns the problem to report for a YAML problem: that of the JSON parser with the same
+    /// document, if there is one.
     pub(crate) fn resolve(&mut self, of_yaml: Problem) -> Problem {
         let before = self.0.range(..=of_yaml.position.line).next_back();
         let first =
@@ -45,14 +48,14 @@ impl Doubts {
     }
 }
 
-/// Sorts the documents of a file by format, and reads those of JSON.
+/// Sorts the documents of a file by format, and parses the JSON documents.
 pub(crate) fn read(name: &str, text: &str) -> Parts {
     let is_named_json = name.to_ascii_lowercase().ends_with(".json");
     let mut parts = Parts::default();
     if (is_named_json || begins_like_json(text))
         && let Ok(root) = json::read(text, 1)
     {
-        // The whole file, also with lines of --- in its comments.
+        // The whole file is JSON, even with lines of --- in its comments.
         root.into_iter().for_each(|root| parts.json.add(root));
         return parts;
     }
@@ -72,7 +75,7 @@ pub(crate) fn read(name: &str, text: &str) -> Parts {
     parts
 }
 
-/// Returns true for the line between two documents: `---` or `...`, perhaps with a comment.
+/// True for a line between two documents: `---` or `...`, perhaps with a comment.
 fn is_separator(line: &str) -> bool {
     let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
     rest.is_some_and(|rest| {
@@ -81,7 +84,6 @@ fn is_separator(line: &str) -> bool {
 }
 
 impl Parts {
-    /// Adds the text between two separators.
     fn add(&mut self, text: &str, first_line: u64, is_named_json: bool) {
         if !is_named_json && !begins_like_json(text) {
             self.yaml.push_str(text);
@@ -111,8 +113,9 @@ impl Parts {
     }
 }
 
-/// Returns true if a text has `//` or `/*` outside of quotes, where a comment may begin: first on a line, or after white
-/// space, a comma, a quote or a bracket. In `https://example.com` none begins. Comments of YAML (`# …`) are skipped.
+/// True if a text has `//` or `/*` outside of quotes in a place where a comment may begin. Such places
+/// are the start of a line, and after white space, a comma, a quote or a bracket. Example:
+/// `https://example.com` has no comment. YAML comments (`# …`) are skipped.
 fn has_comment(text: &str) -> bool {
     let may_begin = |before: char| {
         before.is_whitespace() || matches!(before, ',' | '"' | '{' | '}' | '[' | ']')
@@ -134,7 +137,7 @@ fn has_comment(text: &str) -> bool {
     false
 }
 
-/// Goes on behind the quote that ends a text.
+/// Skips to the end of a quoted text.
 fn skip_text(rest: &mut std::str::Chars<'_>, quote: char) {
     while let Some(of) = rest.next() {
         match of {

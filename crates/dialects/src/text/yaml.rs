@@ -1,7 +1,7 @@
-//! YAML → nodes.
+//! Parses YAML.
 //!
-//! Separate because only YAML has aliases, tags, several documents in one text and numbers in many spellings. What
-//! is JSON was taken out before (`parts`).
+//! Separate because only YAML has aliases, tags, several documents in one text, and many spellings
+//! of numbers. JSON documents were removed before (`parts`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,10 +16,12 @@ use delivery::document::node::{Fraction, Key, Node, Placed, Value};
 use super::json::begins_like_json;
 use super::parsed::{DEPTH_MAX, FILE_MAX_BYTES, Parsed, Problem, too_deep};
 
-/// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
+/// Maximum number of parser events that all aliases of a file may add, because nested aliases grow
+/// exponentially.
 const ALIAS_EVENTS_MAX: usize = 100_000;
 
-/// The documents of a text. A syntax error ends it; a duplicate key ends its document.
+/// Parses the documents of a text. A syntax error ends the text, and a duplicate key ends its
+/// document.
 pub(crate) fn read(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let source = Source::new(text);
@@ -37,10 +39,10 @@ pub(crate) fn read(text: &str) -> Parsed {
     parsed
 }
 
-/// A value with its tag and its place.
+/// A value with its tag and its position.
 type Read = Spanned<Tagged<Tree>>;
 
-/// A value with all that is in it.
+/// Converts a value and its contents.
 fn node(of: Read, source: &Source<'_>) -> Result<Node, Problem> {
     let position = position(&of.referenced);
     let Tagged(tree, tag) = of.value;
@@ -65,7 +67,7 @@ fn node(of: Read, source: &Source<'_>) -> Result<Node, Problem> {
     Ok(Placed { value: Value::Map(vec![entry]), position })
 }
 
-/// The long form of a tag that stands for a function of CloudFormation, such as `Fn::Sub` for `!Sub`.
+/// Returns the long form of a tag for a CloudFormation function, such as `Fn::Sub` for `!Sub`.
 fn function(tag: &str) -> Option<String> {
     let name = tag.strip_prefix('!')?;
     match name {
@@ -74,7 +76,8 @@ fn function(tag: &str) -> Option<String> {
     }
 }
 
-/// The entries of a mapping. A number and its text are one name here, and for the parser two.
+/// Converts the entries of a mapping. A number and its text are one name here, but two for the
+/// parser.
 fn mapping(
     entries: Vec<(Spanned<String>, Read)>,
     source: &Source<'_>,
@@ -94,10 +97,10 @@ fn defined_twice(key: &str) -> Message {
     Message::new(format!("{key} is defined twice in one mapping")).help("keep one of them")
 }
 
-/// The text of a file, whose parts are found by characters.
+/// The text of a file, with ranges in characters.
 struct Source<'a> {
     text: &'a str,
-    /// The byte at which every thousandth character begins: none is far from one of them.
+    /// Byte positions of every thousandth character, so that no character is far from one.
     marks: Vec<usize>,
 }
 
@@ -114,7 +117,7 @@ impl<'a> Source<'a> {
         part.get(..part.len() - rest.len()).unwrap_or_default()
     }
 
-    /// The text from a character on.
+    /// Returns the text from this character on.
     fn from(&self, character: u64) -> &'a str {
         let character = usize::try_from(character).unwrap_or(usize::MAX);
         let mark = self.marks.get(character / Self::STEP).copied().unwrap_or(self.text.len());
@@ -126,7 +129,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The syntax error of a file, with a guess at the format that was meant.
+/// Returns the syntax error of a file, with a guess at the intended format.
 fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
@@ -149,8 +152,8 @@ fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     message
 }
 
-/// Every option that matters is set here, not left to the parser's defaults. Templates of CloudFormation have tags such as
-/// `!Sub`, which `function` reads.
+/// Returns the options of the parser. Every relevant option is explicit instead of a default.
+/// CloudFormation templates have tags such as `!Sub`, which `function` converts.
 fn options(text: &str) -> serde_saphyr::Options {
     let is_template = text.contains("AWS::Events::");
     serde_saphyr::options! {
@@ -165,10 +168,10 @@ fn options(text: &str) -> serde_saphyr::Options {
     }
 }
 
-/// The first character.
+/// Position of the first character.
 const BEGINNING: SourcePosition = SourcePosition { file: 0, line: 1, column: 1 };
 
-/// A value without a position is at the first character.
+/// Converts a position. A value without one gets the first character.
 fn position(at: &Location) -> SourcePosition {
     SourcePosition { file: 0, line: at.line().max(1), column: at.column().max(1) }
 }
@@ -178,7 +181,7 @@ enum Tree {
     Null,
     Bool(bool),
     Integer(i128),
-    /// A number whose digits are in the text.
+    /// A number whose digits have to be read from the text.
     Fraction,
     Text(String),
     List(Vec<Read>),

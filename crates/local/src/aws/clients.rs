@@ -1,4 +1,4 @@
-//! How clients reach it.
+//! Configures clients for the local AWS.
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
@@ -6,7 +6,7 @@ use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use super::REGION;
 use crate::http_client::http_client;
 
-/// The configuration of clients for an AWS on this machine, which accepts any credentials.
+/// Returns the configuration of clients for an AWS on this machine, which accepts any credentials.
 #[must_use]
 pub fn local_clients(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("local", "local", None, None, "local");

@@ -1,15 +1,16 @@
 //! The configuration of a local AWS: port, folder, queues and buckets.
 //!
-//! It is separate so that the queues are listed in one place, to be compared with the template that
-//! creates them in the cloud. It promises the template's limits. It validates nothing; starting the
-//! local AWS does.
+//! Separate so that one place lists the queues, which a test compares with the template.
+//!
+//! Promises: the queues have the template's limits. Validates nothing; starting the local AWS does.
 
 use std::path::PathBuf;
 
 /// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
-/// `maxReceiveCount` of the isolation queue: what crashes a function alone, this often, ends.
+/// `maxReceiveCount` of the isolation queue: a message that crashes a function alone this often
+/// moves to `dead-letter`.
 const ISOLATION_RECEIVES: u32 = 10;
 
 /// `maxReceiveCount` of deadletter's queue, after which a message moves to `last-resort`.
@@ -19,11 +20,12 @@ const DEAD_LETTER_RECEIVES: u32 = 1000;
 /// The configuration of a local AWS.
 #[derive(Debug, Clone)]
 pub struct LocalAwsConfig {
-    /// The port on 127.0.0.1; 0 takes any free one.
+    /// The port on 127.0.0.1; 0 means any free one.
     pub port: u16,
     /// The folder whose subfolders are the buckets.
     pub data: PathBuf,
-    /// The queues to create; the target of a redrive may be anywhere in the list.
+    /// The queues to create. The list may contain the target of a redrive policy before or after
+    /// the source.
     pub queues: Vec<QueueConfig>,
     /// The buckets to create; existing ones keep their objects.
     pub buckets: Vec<String>,
@@ -32,7 +34,7 @@ pub struct LocalAwsConfig {
 /// A queue to create.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
-    /// Its name.
+    /// The name of the queue.
     pub name: String,
     /// The visibility timeout, 0 to 43,200 s.
     pub visibility_timeout_seconds: u32,
@@ -40,17 +42,17 @@ pub struct QueueConfig {
     pub redrive: Option<Redrive>,
 }
 
-/// A redrive policy: where messages go after too many receives.
+/// A redrive policy: the target of messages after too many receives.
 #[derive(Debug, Clone)]
 pub struct Redrive {
     /// The name of the target queue.
     pub to: String,
-    /// How many receives are allowed, 1 to 1000.
+    /// The number of permitted receives, 1 to 1000.
     pub after_receives: u32,
 }
 
 impl LocalAwsConfig {
-    /// Our six queues and two buckets, as the template creates them.
+    /// Returns the six queues and two buckets of lastmile, as the template creates them.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {

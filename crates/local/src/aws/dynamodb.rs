@@ -1,7 +1,7 @@
-//! DynamoDB in memory, with the one table of a deployment.
+//! DynamoDB in memory, with the table of a deployment.
 //!
-//! Separate so that the rest knows of one table and of its name only. It does not remove what has expired: whoever reads
-//! compares the time.
+//! Separate so that other modules only use the name of the table. Does not remove expired items;
+//! readers compare the time.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use serde_json::json;
 /// The name of the table.
 pub const TABLE: &str = "lastmile";
 
-/// The service, as hyper calls it.
+/// The service in the form that hyper requires.
 pub(super) type Service = DynamoDBHttpService<RustackDynamoDBHandler>;
 
-/// The service with an empty table.
+/// Creates the service with an empty table.
 pub(super) fn service() -> anyhow::Result<Service> {
     let table = json!({
         "TableName": TABLE,

@@ -1,9 +1,11 @@
 //! The local AWS: one listener on the loopback address that serves SQS, DynamoDB and S3.
 //!
-//! It is separate from the functions because they must not depend on it: they reach it through the
-//! AWS clients, like the real one. It promises one endpoint for all services, queues and a table in memory,
-//! objects as plain files under one folder, and any credentials. It does not keep messages or items over a
-//! restart, check signatures, or listen on anything but 127.0.0.1.
+//! Separate from the functions because they must not depend on it: they use the AWS clients, as in
+//! the cloud.
+//!
+//! Promises: one endpoint for all services, any credentials, queues and a table in memory, objects
+//! as plain files below one folder. Loses messages and items at a restart. Does not verify
+//! signatures, and listens on 127.0.0.1 only.
 
 mod clients;
 mod config;
@@ -27,10 +29,10 @@ pub use dynamodb::TABLE;
 /// The account that owns every local queue.
 pub const ACCOUNT: &str = "000000000000";
 
-/// The region every local resource is in.
+/// The region of every local resource.
 pub const REGION: &str = "us-east-1";
 
-/// A running local AWS; dropping it stops it at once.
+/// A running local AWS. Dropping it stops it at once.
 #[derive(Debug)]
 pub struct LocalAws {
     port: u16,
@@ -42,7 +44,8 @@ impl LocalAws {
     /// Listens, creates the buckets and the queues, and starts to serve.
     ///
     /// # Errors
-    /// When the port is taken, a bucket's folder cannot be created, or a queue's settings are invalid.
+    /// When the port is in use, a bucket's folder cannot be created, or a queue's settings are
+    /// invalid.
     pub async fn start(config: LocalAwsConfig) -> anyhow::Result<Self> {
         let requested = config.port;
         let taken = || {
@@ -52,7 +55,7 @@ impl LocalAws {
         };
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.with_context(taken)?;
-        // For port 0 the system chooses one, and the URLs of the queues contain it.
+        // For port 0 the system chooses a port, and the URLs of the queues contain it.
         let port = listener.local_addr().with_context(taken)?.port();
         let buckets = s3::Buckets::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
@@ -63,13 +66,13 @@ impl LocalAws {
         Ok(Self { port, queues, server })
     }
 
-    /// The endpoint of all services, `http://127.0.0.1:PORT`.
+    /// Returns the endpoint of all services, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The URL of a queue, `http://127.0.0.1:PORT/000000000000/NAME`.
+    /// Returns the URL of a queue, `http://127.0.0.1:PORT/000000000000/NAME`.
     #[must_use]
     pub fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT}/{name}", self.endpoint())
@@ -83,8 +86,8 @@ impl LocalAws {
         self.queues.release().await
     }
 
-    /// How many messages each queue holds, visible, delayed and in flight together, by the queue's
-    /// name.
+    /// Returns the number of messages in each queue (visible, delayed and in flight together), by
+    /// the queue's name.
     ///
     /// # Errors
     /// When a queue does not respond.
@@ -92,10 +95,10 @@ impl LocalAws {
         self.queues.messages_held().await
     }
 
-    /// Stops the listener, every connection and every queue. Messages and items are lost, objects are
-    /// kept.
+    /// Stops the listener, every connection and every queue. Messages and items are lost; objects
+    /// stay on disk.
     pub async fn stop(mut self) {
-        // The connections first: no request may meet a queue that has stopped.
+        // Stop the connections first, so that no request uses a stopped queue.
         self.server.shutdown().await;
         self.queues.shutdown().await;
     }

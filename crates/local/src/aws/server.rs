@@ -1,9 +1,11 @@
 //! The listener: accepts connections and routes each request to its service.
 //!
-//! It is separate so that no service has to know about the others. A request whose
-//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, with `DynamoDB_` for DynamoDB. One in the old query protocol is
-//! refused with the reason, and everything else is for S3. A request of a web page is refused before that. It promises
-//! that aborting its task closes every connection. It does not support HTTP/2 or TLS.
+//! Separate so that the services are independent of each other. A request whose `X-Amz-Target`
+//! begins with `AmazonSQS.` is for SQS, with `DynamoDB_` for DynamoDB. A request in the old query
+//! protocol is refused with the reason. All others are for S3. Requests of web pages are refused
+//! first.
+//!
+//! Promises: aborting its task closes every connection. Does not support HTTP/2 or TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,10 +29,10 @@ use crate::guard::Hosts;
 
 /// The prefix of the target header of every SQS call in the JSON protocol.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
-/// That of every DynamoDB call.
+/// The prefix of the target header of every DynamoDB call.
 const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB_";
 
-/// The pause after a failed accept: without it, a lack of file descriptors would be a busy loop.
+/// The pause after a failed accept. Without it, a lack of file descriptors would cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The error for clients of the query protocol, which expect XML.
@@ -40,7 +42,7 @@ const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Co
 
 type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// What requests are routed to.
+/// The services to which requests are routed.
 #[derive(Clone)]
 pub(super) struct Services {
     sqs: SqsHttpService<Queues>,
@@ -58,7 +60,7 @@ impl Services {
 pub(super) async fn serve(listener: TcpListener, services: Services) {
     let mut connections = JoinSet::new();
     loop {
-        // Finished tasks stay in the set until they are joined.
+        // Join finished tasks, because they stay in the set until then.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -114,11 +116,11 @@ fn has_target(request: &Request<Incoming>, prefix: &str) -> bool {
     target.is_some_and(|target| target.starts_with(prefix.as_bytes()))
 }
 
-/// Whether a request is in the old query protocol of SQS: a form, or a query with an `Action`.
+/// Returns true for requests in the old query protocol of SQS: a form, or a query with an `Action`.
 fn is_query_protocol(request: &Request<Incoming>) -> bool {
     let content_type =
         request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
-    // No form of S3: browsers upload to it as multipart/form-data.
+    // S3 never receives such a form: browsers upload to it as multipart/form-data.
     let form =
         content_type.is_some_and(|value| value.starts_with(b"application/x-www-form-urlencoded"));
     let query = request.uri().query().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Received messages as the event that Lambda passes to a function.
+//! Converts received messages to the event that Lambda passes to a function.
 //!
-//! It is separate because it is pure and AWS defines its shape:
-//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>. It promises every member that
-//! Lambda sets. It validates no message.
+//! Separate because it is pure, and AWS defines the format:
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>.
+//!
+//! Promises: every member that Lambda sets. Validates no message.
 
 use adapters::records::Batch;
 use aws_lambda_events::encodings::Base64Data;
@@ -11,7 +12,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 
 use crate::aws::{ACCOUNT, REGION};
 
-/// The batch as a function receives it, converted through JSON as Lambda does.
+/// Converts an event to a batch through JSON, as Lambda does.
 ///
 /// # Errors
 /// Never for events of [`of`].
@@ -19,7 +20,7 @@ pub fn received(event: &SqsEvent) -> serde_json::Result<Batch> {
     serde_json::from_value(serde_json::to_value(event)?)
 }
 
-/// The event for these messages of a queue.
+/// Returns the event for these messages of a queue.
 #[must_use]
 pub fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
     let mut event = SqsEvent::default();

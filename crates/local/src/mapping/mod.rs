@@ -1,10 +1,11 @@
-//! The event source mapping: what Lambda does between a queue and a function.
+//! The event source mapping: the work of Lambda between a queue and a function.
 //!
-//! It is separate from the local AWS because it works with any queue that a client reaches. It
-//! promises Lambda's rules: events in Lambda's format; a limit of concurrent invocations; after a
-//! successful invocation all messages are deleted except those it reports as failed; an error or an
-//! unknown identifier fails the whole batch; failed messages are redelivered after their visibility
-//! timeout. It does not filter, wait to fill a batch, or read FIFO queues.
+//! Separate from the local AWS because it works with any queue that a client reaches.
+//!
+//! Promises: Lambda's rules. Events have Lambda's format, and concurrent invocations are limited.
+//! After a successful invocation all messages are deleted except those it reports as failed. An
+//! error or an unknown identifier fails the whole batch. Failed messages are redelivered after
+//! their visibility timeout. Does not filter, wait to fill a batch, or read FIFO queues.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 pub mod event;
@@ -24,32 +25,32 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemA
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// How long a receive waits for messages: the maximum of SQS (SQS quotas, long polling).
+/// The wait of a receive for messages: the maximum of SQS (SQS quotas, long polling).
 const WAIT_SECONDS: i32 = 20;
 
-/// The pause before polling after the first failure in a row; each further failure doubles it.
+/// The pause before polling after the first failure; each further consecutive failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The longest pause before polling.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// The time, in milliseconds since 1970.
+/// A clock that returns milliseconds since 1970.
 pub type NowMs = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// One queue and how it is read.
+/// A queue, and the limits for reading it.
 #[derive(Clone)]
 pub struct EventSourceMapping {
     /// The client that reaches the queue.
     pub client: Client,
-    /// The URL of the queue.
+    /// The URL of the queue, as SQS returns it.
     pub queue_url: String,
     /// The name of the queue, for the ARN in its events.
     pub queue_name: String,
-    /// The maximum of messages per invocation, 1 to 10.
+    /// The most messages per invocation, 1 to 10.
     pub batch_size: u8,
-    /// The maximum of concurrent invocations, at least 1.
+    /// The most concurrent invocations, at least 1.
     pub concurrency: u8,
-    /// How long an invocation may take; after that it is cancelled and its batch fails.
+    /// The timeout of an invocation, after which it is cancelled and its batch fails.
     pub function_timeout: Duration,
     /// The clock for the deadlines of invocations.
     pub now_ms: NowMs,
@@ -73,7 +74,7 @@ impl EventSourceMapping {
         let mut invocations = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
-            // Biased, so that a shutdown is not delayed by a queue that always has messages.
+            // Biased, so that a queue that always has messages cannot delay a shutdown.
             let batch = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
@@ -82,7 +83,7 @@ impl EventSourceMapping {
             if let Some((messages, permit)) = batch {
                 invocations.spawn(Arc::clone(&poller).handle(messages, permit));
             }
-            // Joined in between, so that the set does not grow without end.
+            // Join finished invocations here, so that the set does not grow without limit.
             while let Some(ended) = invocations.try_join_next() {
                 poller.record_outcome(ended);
             }
@@ -94,7 +95,7 @@ impl EventSourceMapping {
 }
 
 impl EventSourceMapping {
-    /// Invokes the handler with what the queue has, until it has nothing visible.
+    /// Invokes the handler with the messages of the queue, until none is visible.
     pub async fn drain<H, F, E>(&self, handler: H)
     where
         H: Fn(SqsEvent, u64) -> F,
@@ -120,7 +121,7 @@ struct Poller<H> {
     mapping: EventSourceMapping,
     handler: H,
     permits: Arc<Semaphore>,
-    /// Failed invocations and receives in a row.
+    /// The number of consecutive failed invocations and receives.
     failures: AtomicU32,
 }
 
@@ -130,7 +131,7 @@ where
     F: Future<Output = Result<SqsBatchResponse, E>>,
     E: fmt::Display,
 {
-    /// Handles one batch and deletes the messages that are done.
+    /// Handles one batch and deletes the successful messages.
     async fn handle(self: Arc<Self>, messages: Vec<Message>, permit: OwnedSemaphorePermit) {
         match self.invoke(&messages).await {
             Ok(done) => {
@@ -145,7 +146,7 @@ where
         drop(permit);
     }
 
-    /// Invokes the handler; returns the messages that are done.
+    /// Invokes the handler; returns the successful messages.
     async fn invoke<'a>(&self, messages: &'a [Message]) -> anyhow::Result<Vec<&'a Message>> {
         let timeout = self.mapping.function_timeout;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
@@ -163,7 +164,8 @@ impl<H> Poller<H> {
     /// Waits for the pause, for a permit and for messages; `None` if there are none.
     async fn next_batch(&self) -> Option<(Vec<Message>, OwnedSemaphorePermit)> {
         tokio::time::sleep(pause(self.failures.load(Ordering::Relaxed))).await;
-        // The permit comes first: a received message is invisible and must not wait for an invocation.
+        // Acquire the permit first: a received message is invisible and must not wait for an
+        // invocation.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
         let messages = self.mapping.receive(WAIT_SECONDS).await;
         if messages.is_none() {
@@ -227,8 +229,8 @@ impl EventSourceMapping {
     }
 }
 
-/// The pause before polling after this many failures in a row: none, 0.25, 0.5, 1, 2, 4, then
-/// 8 s.
+/// The pause before polling after this many consecutive failures: none, 0.25, 0.5, 1, 2, 4, then 8
+/// s.
 fn pause(failures: u32) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,

@@ -1,15 +1,16 @@
-//! Which messages of a batch are done, by the function's partial batch response.
+//! Evaluates a function's partial batch response: which messages are done.
 //!
-//! It is separate because it is Lambda's rule, and pure. It promises that a message is done only if
-//! the response is valid: an empty or unknown identifier fails the whole batch.
-//! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+//! Separate because it is a rule of Lambda, and pure.
+//!
+//! Promises: a message is done only if the response is valid. An empty or unknown identifier fails
+//! the whole batch. <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 use std::collections::HashSet;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_sdk_sqs::types::Message;
 
-/// The messages that are done.
+/// Returns the messages that are done.
 ///
 /// # Errors
 /// When the response has an empty identifier or one of another batch; then no message is done.

@@ -1,11 +1,13 @@
-//! Abandons attempts at a destination that is slow to respond, so that no other delivery waits for it.
+//! Abandons attempts at a slow destination, so that no other delivery waits for them.
 //!
-//! Outside the slow lane, an attempt without a response after the destination's `slowAfter` is abandoned as soon as nothing else
-//! of its invocation is left to do. It does not count. The delivery is attempted again in the lane, a queue of its own, with its
-//! whole timeout. A delivery is abandoned once in its life, and a process abandons one attempt while its destination is slow.
-//! Other attempts under way continue. The slowness is published to all processes at once.
+//! Outside the slow lane, an attempt without a response after `slowAfter` is abandoned as soon as
+//! its invocation has no other work. The attempt does not count. The delivery is attempted again in
+//! the slow lane, a queue of its own, with the whole timeout. A delivery is abandoned at most once.
+//! A process abandons one attempt per spell of slowness, and its other attempts continue. The
+//! slowness is published to all processes at once.
 //!
-//! If a subscription has a `lateResponseWindow`, its attempts are never abandoned: their requests stay open after the timeout (`late`).
+//! An attempt with a `lateResponseWindow` is never abandoned: its request stays open after the
+//! timeout (`late`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,15 +25,15 @@ use crate::invocation::Invocation;
 use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Stage};
 
-/// The end of waiting for a response.
+/// The result of waiting for a response.
 enum Waited {
     Done(Box<Exchange>),
-    /// The attempt is abandoned, and these deliveries move to the lane.
+    /// The attempt is abandoned, and these deliveries move to the slow lane.
     Left(Vec<InFlightDelivery>),
 }
 
 impl<P: DispatchPorts> Attempts<P> {
-    /// One exchange; `None` when it was abandoned.
+    /// Makes one exchange; `None` if it was abandoned.
     pub(super) async fn exchange_or_abandon(
         &self,
         request: &Request,
@@ -39,15 +41,15 @@ impl<P: DispatchPorts> Attempts<P> {
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let done = {
-            // Pinned here: as an argument the future would be stored twice. It ends here too, so that an abandoned exchange holds
-            // no connection while its deliveries are sent.
+            // Pinned here, because an argument would store the future twice. The block drops the
+            // future, so an abandoned exchange holds no connection while its deliveries are sent.
             let work = pin!(self.ports.http().exchange(request));
             self.done_or_left(work, request.timeout_ms, attempt, of).await
         };
         match done {
             Waited::Done(exchange) => Some(*exchange),
             Waited::Left(left) => {
-                // Boxed: it is rare, and would enlarge the future of every attempt.
+                // Boxed: this rare future would enlarge the future of every attempt.
                 async {
                     self.leave(&left, attempt.passage, of).await;
                     self.news.share_health(of).await;
@@ -59,7 +61,7 @@ impl<P: DispatchPorts> Attempts<P> {
         }
     }
 
-    /// The result of `work`, or the deliveries for the lane once the attempt is abandoned.
+    /// Returns the exchange, or the deliveries for the slow lane if the attempt is abandoned.
     async fn done_or_left(
         &self,
         mut work: impl Future<Output = Exchange> + Unpin,
@@ -78,7 +80,7 @@ impl<P: DispatchPorts> Attempts<P> {
             () = self.ports.sleep(slow_after_ms), if may_move && is_slow_first => {}
         }
         let Some(abandoned) = abandoned(due) else { return Waited::Done(Box::new(work.await)) };
-        // While other work is under way, waiting for the response delays nothing.
+        // While other work is active, waiting for the response delays nothing.
         let _pause = of.active_work.pause();
         tokio::select! {
             biased;
@@ -87,14 +89,15 @@ impl<P: DispatchPorts> Attempts<P> {
         }
         match self.destinations.abandon(passage, started_ms) {
             true => Waited::Left(abandoned),
-            // Only the invocation itself waits for these.
+            // This process has already abandoned an attempt in this spell of slowness, so the
+            // invocation waits.
             false => Waited::Done(Box::new(work.await)),
         }
     }
 
-    /// Sends deliveries of an abandoned attempt to the lane. The attempt does not count.
+    /// Sends the deliveries of an abandoned attempt to the slow queue. The attempt does not count.
     async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
-        // All of them first: a panic after this line is not one of an attempt.
+        // All of them first: from here on, a panic does not count as an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));
@@ -102,8 +105,8 @@ impl<P: DispatchPorts> Attempts<P> {
     }
 }
 
-/// The deliveries after their attempt was abandoned. `None` if one of them does not fit a message, and so has to be attempted
-/// here, or was abandoned before.
+/// Returns the deliveries marked as abandoned. Returns `None` if one of them was abandoned before,
+/// or does not fit a message and has to be attempted here.
 fn abandoned(due: &[InFlightDelivery]) -> Option<Vec<InFlightDelivery>> {
     let abandon = |one: &InFlightDelivery| {
         let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });

@@ -1,6 +1,7 @@
-//! An attempt: `begin` reserves time, `compose` makes the request, `exchange` sends it, and once more if its token was refused.
+//! Makes attempts: `begin` reserves time, `compose` makes the request, and `exchange` sends it. A
+//! request with a refused token is sent once more with a new one.
 //!
-//! Whatever the endpoint does, the result is an `Exchange`. No secret leaves this module.
+//! A failure of the endpoint is an `Exchange`, never an error. No secret leaves this module.
 
 mod abandon;
 
@@ -24,7 +25,6 @@ use crate::news;
 use crate::progress::{InFlightDelivery, Stage};
 use crate::slow_lane::SlowLane;
 
-/// The attempts of this process.
 #[derive(Debug)]
 pub(crate) struct Attempts<P> {
     pub(crate) ports: Arc<P>,
@@ -36,30 +36,30 @@ pub(crate) struct Attempts<P> {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-/// One attempt of the deliveries of a group.
+/// One attempt for the deliveries of a group.
 pub(crate) struct Attempt<'d, 'p> {
     passage: &'p Passage,
     due: &'d [InFlightDelivery],
     deliveries: Vec<&'d Delivery>,
-    /// The secrets of the request, or why it cannot be made.
+    /// The secrets of the request, or the reason why it cannot be made.
     keyring: Result<Keyring, Unsendable>,
     started_ms: u64,
     timeout_ms: u64,
 }
 
-/// What came back, before its secrets are hidden.
+/// The result of an attempt, before its secrets are hidden.
 pub(crate) struct AttemptResult<'a> {
     pub(crate) exchange: Exchange,
     late: Option<Late>,
     deliveries: Vec<&'a Delivery>,
-    /// The secrets of the last request.
     keyring: Keyring,
-    /// The credentials that templates rendered for the first request. The second one differs in its token only.
+    /// The credentials that templates rendered for the first request. The second request differs in
+    /// its token only.
     rendered: RenderedCredentials,
 }
 
 impl<P: DispatchPorts> Attempts<P> {
-    /// Begins an attempt; `None` when the invocation has no time left for it.
+    /// Begins an attempt; `None` if the invocation or the permit has no time left.
     pub(crate) fn begin<'d, 'p>(
         &self,
         due: &'d [InFlightDelivery],
@@ -69,18 +69,19 @@ impl<P: DispatchPorts> Attempts<P> {
         let keyring = passage.take_keyring();
         let (passage, started_ms) = (&*passage, self.ports.now_ms());
         let destination = &passage.subscription.destination;
-        // Another process may have the permit after it.
+        // After this time, another process may have the permit.
         let until_ms = passage.until_ms().saturating_sub(destination.late_window_ms);
         let left_ms = until_ms.checked_sub(started_ms).filter(|left_ms| *left_ms > 0)?;
         let wanted_ms = destination.response_timeout_ms.min(left_ms);
         let timeout_ms = of.deadline.begin(started_ms, wanted_ms)?;
-        // Before the request: a panic after this line counts as an attempt.
+        // Before the request: from here on, a panic counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let deliveries = due.iter().map(AsRef::as_ref).collect();
         Some(Attempt { passage, due, deliveries, keyring, started_ms, timeout_ms })
     }
 
-    /// Makes the request, and a second one with another token if the destination refused its token. `None` when it was abandoned.
+    /// Sends the request, and a second one with a new token if the destination refused the first
+    /// token. Returns `None` if the attempt was abandoned.
     pub(crate) async fn exchange<'a>(
         &self,
         attempt: Attempt<'a, '_>,
@@ -95,7 +96,7 @@ impl<P: DispatchPorts> Attempts<P> {
         let rendered = request.as_ref().map(|of| RenderedCredentials::of(destination, of));
         let rendered = rendered.unwrap_or_default();
         match attempt.keyring {
-            // Boxed: it is rare, and would enlarge the future of every attempt.
+            // Boxed: this rare future would enlarge the future of every attempt.
             Ok(ref keyring) if keyring.token().is_some() => {
                 let again = self.exchange_again(attempt, exchange, late, of).boxed().await?;
                 Some(AttemptResult { rendered, ..again })
@@ -126,7 +127,7 @@ impl<P: DispatchPorts> Attempts<P> {
         let now_ms = self.ports.now_ms();
         let (exchange, late, keyring) = match other {
             Ok(Some(other)) if now_ms < until_ms => {
-                // Both requests are one attempt, so the second one gets the rest of its time.
+                // Both requests are one attempt, so the second one gets the rest of the time.
                 let (started_ms, timeout_ms) = (now_ms, until_ms - now_ms);
                 let deliveries = attempt.deliveries.clone();
                 let keyring = Ok(other);
@@ -135,7 +136,7 @@ impl<P: DispatchPorts> Attempts<P> {
                 (exchange, late, again.keyring.unwrap_or_default())
             }
             Ok(_) => (exchange, late, keyring),
-            // Without time for another token the refusal stands.
+            // Without time for a new token, the refusal is the result.
             Err(_) if now_ms >= until_ms => (exchange, late, keyring),
             Err(problem) => (problem.exchange(now_ms), None, keyring),
         };
@@ -150,7 +151,7 @@ impl<P: DispatchPorts> Attempts<P> {
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &attempt.passage.subscription.destination;
-        // A late answer of a service is no reply.
+        // A late response of an AWS service is no reply.
         let may_be_late = destination.late_window_ms > 0 && destination.aws.is_none();
         match request {
             Ok(request) if may_be_late => Some(self.ports.http().exchange_or_late(request).await),
@@ -164,7 +165,7 @@ impl<P: DispatchPorts> Attempts<P> {
 }
 
 impl Attempt<'_, '_> {
-    /// The request, with the secrets of the attempt.
+    /// Composes the request with the secrets of the attempt.
     pub(crate) fn compose(&self) -> Result<Request, Unsendable> {
         let keyring = self.keyring.as_ref().map_err(Clone::clone)?;
         let context =
@@ -174,13 +175,13 @@ impl Attempt<'_, '_> {
 }
 
 impl AttemptResult<'_> {
-    /// The exchange and the late response, if one may come. The secrets of the request are hidden in both, because their values
-    /// are dropped here.
+    /// Returns the exchange, and the late response if one may come. The secrets of the request are
+    /// hidden in both, because their values are dropped here.
     pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
         let Self { exchange, late, deliveries, keyring, rendered } = self;
         let sent = || SentCredentials::of(subscription, &deliveries, &keyring, &rendered);
         let late = match (late, &subscription.reply) {
-            // A late response is kept only if the subscription accepts replies.
+            // Only a reply needs the body of a late response.
             (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),
             (late, _) => late,
         };

@@ -1,12 +1,14 @@
-//! A record with more deliveries than run in place is divided into parts. Pure.
+//! Divides a record with more deliveries than run in place into parts. Pure.
 //!
-//! A part is a message with some of the elements, for some of the subscriptions. When it is received, it is treated like the record: it
-//! runs in place or is divided again. The ids of deliveries are those of the undivided record. A record becomes about a hundred parts
-//! at most, so a redelivery repeats no more than those.
+//! A part is a message with some of the elements, for some of the subscriptions. A received part is
+//! treated like the record: it runs in place or is divided again. The ids of deliveries do not
+//! depend on the division. A record becomes about a hundred parts at most, so a redelivery repeats
+//! at most that many messages.
 //!
-//! There is one way: **divide the elements; divide the subscriptions only if there is one element, or if a batch would be torn.** A part
-//! with some elements is for all subscriptions, so it carries each element once, and it knows whether none matches. A part with some
-//! subscriptions carries all elements.
+//! The rule is: **divide the elements. Divide the subscriptions only if there is one element, or if
+//! the division would split a batch.** A part with some of the elements is for all subscriptions.
+//! It carries each element once, and detects elements that match no subscription. A part with some
+//! of the subscriptions carries all elements.
 //!
 //! ```text
 //! 12 events for a and b               24 requests, 10 run in place
@@ -20,14 +22,15 @@
 //! └─ 25 events for c..                25 requests: divided into 10, 10 and 5 events
 //! ```
 //!
-//! One event for 2,500 subscriptions becomes three parts with at most 1,000 of them, and each of these parts of ten. There are four
-//! exceptions, and each is an acceptance test, like the examples (`divided.rs`):
+//! One event for 2,500 subscriptions becomes three parts for at most 1,000 subscriptions each. Each
+//! of these is divided into parts for ten subscriptions. There are four exceptions, and each is an
+//! acceptance test, like the examples (`divided.rs`):
 //!
-//! - More than 5,000 elements, several subscriptions, and one of them batches: the elements are divided into 5,000 first, where a batch
-//!   may be torn.
-//! - The body does not fit into a message beside a range of subscriptions: the elements are halved.
-//! - A part of several elements does not fit: it is halved.
-//! - A part of one element does not fit: it runs in place.
+//! - There are more than 5,000 elements and several subscriptions, and one of them batches: the
+//!   elements are first divided into 5,000, which may split a batch.
+//! - The body and a range of subscriptions do not fit one message: the elements are halved.
+//! - A part of several elements does not fit one message: the part is halved.
+//! - A part of one element does not fit one message: the element runs in place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,33 +43,34 @@ use delivery::subscription::name::NameRange;
 use super::publish::Published;
 use super::{Decoded, WorkItem};
 
-/// Requests and dead letters of one record that run in place; a record with more is divided.
+/// Maximum number of requests and dead letters of one record in place; a record with more is
+/// divided.
 pub const REQUESTS_IN_PLACE: usize = 10;
 /// Maximum number of parts of a record or a part.
 pub const PARTS_MAX: usize = 100;
 
-/// Maximum number of deliveries of one record in place, and of events that nothing matches: the largest batch (5,000), and the 1,000
-/// events before it.
+/// Maximum number of deliveries and unmatched events of one record in place: the largest batch
+/// (5,000), and the 1,000 events before it.
 const EVENTS_IN_PLACE: usize = 6_000;
-/// With more deliveries than these no further request begins.
+/// After this many deliveries, no further request begins in place.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
 /// Maximum number of elements that are matched before a record is divided.
 const MATCHED_TOGETHER: usize = 5_000;
 /// Maximum number of deliveries that are counted while matching. A part counts its deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
-/// What runs in place: elements are added until one is too many.
+/// Collects the items that run in place, until there are too many.
 #[derive(Default)]
 struct InPlace {
     grouping: Grouping,
     letters: usize,
-    /// Deliveries, and events that nothing matches.
+    /// Deliveries and unmatched events.
     events: usize,
     deliveries: usize,
 }
 
 impl InPlace {
-    /// Adds the items of an element; whether there was room for them.
+    /// Adds the items of an element; true if there was room for them.
     fn takes(&mut self, items: &[WorkItem], now_ms: u64) -> bool {
         let requests = self.requests();
         for item in items {
@@ -91,11 +95,13 @@ impl InPlace {
     }
 }
 
-/// The items of a published record: its deliveries, or, if they are too many, its parts.
+/// Returns the items of a published record: its deliveries, or its parts if there are too many
+/// deliveries.
 pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
     let (mut decoded, mut in_place) = (Decoded::default(), InPlace::default());
     for index in 0..elements.len() {
-        // The deliveries of one element go to different subscriptions and share no request, so eleven are too many.
+        // The deliveries of one element go to different subscriptions and share no request, so
+        // reading one more than the limit is enough.
         let mut read = published.read(elements, index, REQUESTS_IN_PLACE + 1);
         let has_room = in_place.takes(&read.items, published.grouped_at_ms());
         decoded.append(&mut read);
@@ -108,12 +114,12 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     decoded
 }
 
-/// The ranges of names of a record, cut around those in which no subscription can be used.
+/// Returns the name ranges of a record, cut around the ranges without usable subscriptions.
 pub(crate) fn around(published: &Published<'_>, unusable: &[NameRange]) -> Vec<NameRange> {
     let ends = |range: &NameRange| [Some(range.from.clone()), range.before.clone()];
     let cuts: Vec<String> = unusable.iter().flat_map(ends).flatten().collect();
     let names = published.names();
-    // A range that begins or ends where all of them do is not cut there.
+    // A cut at either end of all names divides nothing.
     let cuts: Vec<&str> = cuts
         .iter()
         .map(String::as_str)
@@ -122,13 +128,13 @@ pub(crate) fn around(published: &Published<'_>, unusable: &[NameRange]) -> Vec<N
     ranges_between(names, cuts)
 }
 
-/// The ranges of these names between the cuts, or several of them together if there would be too many.
+/// Returns the ranges between the cuts. Joins neighbouring ranges if there would be too many.
 fn ranges_between(names: &NameRange, cuts: Vec<&str>) -> Vec<NameRange> {
     let step = step(cuts.len() + 1);
     names.cut_at(&cuts.into_iter().skip(step - 1).step_by(step).collect::<Vec<_>>())
 }
 
-/// All elements of a record for each of these ranges of names.
+/// Returns one part per range of names, each with all elements of the record.
 pub(crate) fn for_names(
     published: &Published<'_>,
     elements: &Elements<'_>,
@@ -141,7 +147,6 @@ pub(crate) fn for_names(
     })
 }
 
-/// A record while it is divided.
 struct Division<'a> {
     published: &'a Published<'a>,
     elements: &'a Elements<'a>,
@@ -149,7 +154,8 @@ struct Division<'a> {
 }
 
 impl Division<'_> {
-    /// Divides the record. `in_place` is the number of its first elements that would run in place together.
+    /// Divides the record. `in_place` is the number of leading elements that would run in place
+    /// together.
     fn divide(&mut self, in_place: usize) {
         let matched = self.matched();
         if matched.names.len() <= 1 || !(matched.has_batches || self.elements.len() == 1) {
@@ -166,11 +172,12 @@ impl Division<'_> {
         }
         let unmatched = matched.unmatched;
         parts.into_iter().for_each(|part| self.send(part));
-        // A part has only some subscriptions, so it cannot tell that no subscription matches an element.
+        // A part has only some subscriptions, so it cannot detect that no subscription matches an
+        // element.
         unmatched.into_iter().for_each(|index| self.run_in_place(index));
     }
 
-    /// Divides into parts of this many elements, or of several times as many if the parts would be too many.
+    /// Divides into parts of this many elements, or of a multiple if there would be too many parts.
     fn divide_elements(&mut self, length: usize) {
         let (length, end) = (length.max(1), self.elements.len());
         let length = length * step(end.div_ceil(length));
@@ -179,12 +186,12 @@ impl Division<'_> {
         }
     }
 
-    /// Sends some elements as one part. If it is too large for a message it is halved; a single element
-    /// runs in place, or it would become a dead letter without one attempt.
+    /// Sends some elements as one part. A part that is too large for a message is halved. A single
+    /// element runs in place; otherwise it would become a dead letter without an attempt.
     fn send_elements(&mut self, elements: Range<usize>) {
         let part = self.published.part(elements.start, self.published.names().clone());
         let part = Message::of_publication(part, self.elements.body_of(elements.clone()));
-        // All of it would only be received again.
+        // A part with all elements would only be received and divided again.
         let is_all = elements.len() == self.elements.len();
         if part.fits() && !is_all {
             self.send(part);
@@ -205,7 +212,7 @@ impl Division<'_> {
         self.decoded.append(&mut self.published.read(self.elements, index, usize::MAX));
     }
 
-    /// Matches the first elements, at most [`MATCHED_TOGETHER`].
+    /// Matches at most the first [`MATCHED_TOGETHER`] elements.
     fn matched(&self) -> Matched<'_> {
         let (mut matched, mut counted) = (Matched::default(), 0);
         for index in 0..self.elements.len().min(MATCHED_TOGETHER) {
@@ -228,7 +235,7 @@ impl Division<'_> {
                     continue;
                 }
                 matched.has_batches = true;
-                // Whether there are more than run in place is all that counts.
+                // Only exceeding the limit matters, so counting stops there.
                 if requests.count() <= REQUESTS_IN_PLACE {
                     let delivery = self.published.delivery(index, &event, subscription);
                     let now_ms = self.published.grouped_at_ms();
@@ -243,18 +250,18 @@ impl Division<'_> {
 /// The subscriptions that match elements of a record.
 #[derive(Default)]
 struct Matched<'a> {
-    /// By the name of the subscription.
+    /// Keyed by the name of the subscription.
     names: BTreeMap<&'a str, Requests>,
-    /// One of them batches.
+    /// True if at least one subscription batches.
     has_batches: bool,
-    /// The elements that none matches.
+    /// Indexes of the elements that match no subscription.
     unmatched: Vec<usize>,
 }
 
-/// The requests to a subscription.
 #[derive(Default)]
 struct Requests {
-    /// With one event each. They are counted without making their deliveries, since there may be a hundred thousand.
+    /// Number of requests with one event. Their deliveries are not built, because there may be a
+    /// hundred thousand.
     single: usize,
     batched: Grouping,
 }
@@ -265,8 +272,9 @@ impl Requests {
     }
 }
 
-/// The names at which ranges begin. The requests of a range run in place. A range without batches may have more if there are several
-/// elements: then these are divided later.
+/// Returns the names at which ranges begin. The requests of a range run in place. A range without
+/// batches may have more requests if there are several elements, because its elements are divided
+/// later.
 fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'a str> {
     let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
     for (name, of) in names {
@@ -281,14 +289,14 @@ fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'
         batches |= of_batches;
     }
     if cuts.is_empty() {
-        // Few requests with very many events.
+        // There are few requests, but with very many events.
         cuts.extend(names.keys().nth(names.len() / 2));
     }
     cuts
 }
 
-/// How many of these go into one part: as few as make it at most [`PARTS_MAX`] parts, and a power of
-/// it, so that parts of parts are full.
+/// Number of parts to join into one, so that at most [`PARTS_MAX`] parts remain. The result is a
+/// power of `PARTS_MAX`, so that parts of parts are full.
 fn step(count: usize) -> usize {
     let mut step = 1;
     while count.div_ceil(step) > PARTS_MAX {

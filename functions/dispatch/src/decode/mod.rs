@@ -1,9 +1,10 @@
-//! Decode and match: from a record to its deliveries. Pure.
+//! Decodes a record and matches its events: from a record to its deliveries. Pure.
 //!
-//! A published record becomes one delivery per event and matching subscription (`publish`), or parts if
-//! they are too many (`divide`); a re-enqueued record carries its one delivery in our attribute. Our
-//! attributes count on internal queues only: whoever may publish could write them. What cannot be
-//! delivered (malformed, unknown topic, subscription gone) becomes a dead letter.
+//! A published record becomes one delivery per event and matching subscription (`publish`), or
+//! parts if there are too many deliveries (`divide`). A re-enqueued record carries its delivery in
+//! an attribute. Our attributes count on internal queues only, because any publisher could write
+//! them. An undeliverable event (malformed, unknown topic, removed subscription) becomes a dead
+//! letter.
 
 mod divide;
 mod publish;
@@ -28,52 +29,50 @@ use self::publish::{Published, topic_of};
 /// One item of a record.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkItem {
-    /// A delivery to a subscription.
     Deliver(Arc<Subscription>, Box<Delivery>),
-    /// A dead letter: this cannot be delivered.
+    /// A dead letter, because the event cannot be delivered.
     DeadLetter(Box<DeadLetter>),
-    /// The whole record goes on to this queue unread, or a part of it.
+    /// An undecoded record, or a part of it, that moves to this queue.
     Forward(QueueName, Box<Message>),
 }
 
-/// What one record contains.
+/// The contents of one record.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    /// What is to be done for it.
     pub(crate) items: Vec<WorkItem>,
-    /// Its events that no subscription matches, each with its topic and [`NAMELESS`] for the
-    /// subscription's name.
+    /// Events that no subscription matches, each with its topic and [`NAMELESS`] as the name of the
+    /// subscription.
     ///
     /// [`NAMELESS`]: delivery::subscription::name::NAMELESS
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
-    /// The topics of which a newer set of subscriptions might know what this one does not.
+    /// Topics for which newer subscriptions may contain a name that this catalogue lacks.
     pub(crate) missing: BTreeSet<TopicName>,
-    /// The topics that have to be read before anything of it is done: its own, those to which replies and dead
-    /// letters of its deliveries may go, and those that an event that goes on again may come to.
+    /// Topics that have to be read before any work on the record: its own topic, the topics of
+    /// possible replies and dead letters, and the topics that a forwarded event may reach.
     pub(crate) unread: BTreeSet<TopicName>,
-    /// Why nothing of it can be decided now, if so.
+    /// The reason why nothing can be decided now, if there is one.
     pub(crate) waits: Option<String>,
 }
 
 impl Decoded {
-    /// Nothing is known of a record of this topic.
+    /// Creates the result for a record whose topic was not read yet.
     fn unread(topic: &TopicName) -> Self {
         Self { unread: BTreeSet::from([topic.clone()]), ..Self::default() }
     }
 
-    /// Nothing of a record can be decided now.
+    /// Creates the result for a record that has to wait.
     fn waits(why: impl Into<String>) -> Self {
         Self { waits: Some(why.into()), ..Self::default() }
     }
 
-    /// Moves what another one contains here.
+    /// Moves the items, unmatched events and missing topics of another result into this one.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.items.append(&mut other.items);
         self.unmatched.append(&mut other.unmatched);
         self.missing.append(&mut other.missing);
     }
 
-    /// Notes the topics that its deliveries may lead to: those that have to be read, and those that are not there.
+    /// Adds the topics that the deliveries may lead to: unread topics and missing topics.
     fn note_topics(&mut self, catalogue: &Catalogue) {
         let Self { items, missing, unread, .. } = self;
         for (subscription, delivery) in items.iter().filter_map(WorkItem::target) {
@@ -99,12 +98,12 @@ impl From<WorkItem> for Decoded {
 }
 
 impl WorkItem {
-    /// The name of the subscription it is delivered to, if it is.
+    /// Returns the name of the subscription; `None` if the item is no delivery.
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
         self.target().map(|(subscription, _)| &subscription.name)
     }
 
-    /// The subscription it is delivered to, if it is, and the delivery.
+    /// Returns the subscription and the delivery; `None` if the item is no delivery.
     fn target(&self) -> Option<(&Subscription, &Delivery)> {
         match self {
             Self::Deliver(subscription, delivery) => Some((subscription, delivery)),
@@ -112,7 +111,7 @@ impl WorkItem {
         }
     }
 
-    /// The delivery that it carries out or ends; of a record that goes on unread, none is known.
+    /// Returns the delivery that the item carries out or ends; `None` for an undecoded record.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
             Self::Deliver(_, delivery) => Some(delivery),
@@ -121,7 +120,7 @@ impl WorkItem {
         }
     }
 
-    /// The topic of which a newer set of subscriptions might know what this one does not.
+    /// Returns the topic for which newer subscriptions may contain the missing name.
     fn missing(&self) -> Option<&TopicName> {
         match self {
             Self::Deliver(..) | Self::Forward(..) => None,
@@ -137,7 +136,7 @@ impl WorkItem {
 /// Reads a record and matches its events against the subscriptions.
 ///
 /// # Errors
-/// [`WireError`] when newer code may be able to read its attribute: the record has to wait.
+/// [`WireError`] if newer code may be able to read the attribute. The record has to wait.
 pub(crate) fn decode_and_match(
     record: &Record,
     catalogue: &Catalogue,
@@ -165,8 +164,8 @@ pub(crate) fn decode_and_match(
     }
 }
 
-/// A dead letter that an operator moved back to an internal queue: a fresh delivery of its event to
-/// its subscription.
+/// Turns a dead letter that an operator moved back to an internal queue into a fresh delivery of
+/// its event.
 fn redriven(
     record: &Record,
     attribute: &str,
@@ -175,12 +174,12 @@ fn redriven(
 ) -> Result<Decoded, WireError> {
     let Delivery { event, subscription, origin, traceparent, .. } =
         read_dead_letter(attribute, &record.body)?.delivery;
-    // Its age begins anew, or an expired one would end at once.
+    // Its age starts again. Otherwise an expired delivery would end at once.
     let new = Delivery::new(event, subscription, origin, record.first_received_ms);
     Ok(to_subscription(Delivery { traceparent, ..new }, catalogue, now_ms))
 }
 
-/// A record whose attribute has no meaning for us: a person should look at it.
+/// Turns a record with a meaningless attribute into a dead letter, which a person should examine.
 fn unprocessed(
     record: &Record,
     default_topic: Option<&TopicName>,
@@ -192,8 +191,8 @@ fn unprocessed(
     letter.with_detail(why).into()
 }
 
-/// A re-enqueued delivery: its subscription is looked up by name, so that the current file decides.
-/// The event keeps the shape it was published in, however its topic is read now.
+/// Resumes a re-enqueued delivery. Its subscription is looked up by name, so the current file
+/// applies. The event keeps its published shape, even if the input of its topic has changed.
 fn resume(
     record: &Record,
     attribute: &str,

@@ -1,8 +1,8 @@
-//! A published record, or a part of one: its topic, how it is read, and the deliveries of each of its
-//! elements. Pure.
+//! Reads a published record or a part of one: its topic, its input format, and the deliveries of
+//! each element. Pure.
 //!
-//! Nothing is dropped: an event yields no item only when its topic is known and no filter matches it,
-//! and then it is reported as unmatched.
+//! No event is dropped: an event yields no item only if its topic is known and no filter matches.
+//! It is then reported as unmatched.
 
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ use delivery::subscription::name::{ALL_NAMES, NAMELESS, NameRange, SubscriptionN
 
 use super::{Decoded, WorkItem, divide};
 
-/// A published record and what the subscriptions say about it.
+/// A published record, with the topic and the input format that apply to it.
 pub(crate) struct Published<'a> {
     body: &'a Arc<str>,
     publication: &'a Publication,
     catalogue: &'a Catalogue,
-    /// The name of its topic.
     name: TopicName,
-    /// `None` when no document names it.
+    /// `None` if no document defines the topic.
     topic: Option<&'a Topic>,
     input: Input,
-    /// The publisher, if that is one that cannot name a topic.
+    /// SNS, EventBridge or S3, which cannot name a topic; `None` for other publishers.
     publisher: Option<Publisher>,
-    /// All subscriptions, unless it is a part.
+    /// All subscriptions, or the range of a part.
     names: &'a NameRange,
     now_ms: u64,
 }
 
 impl<'a> Published<'a> {
-    /// The topic that the record names; else the one whose `from` names its publisher, else the
-    /// default. A record that names none and looks like SNS, EventBridge or S3 comes from there, so
-    /// with automatic input it is read as such. A record of an unknown topic stays as it is.
+    /// Finds the topic: the one that the record names, else the one whose `from` names the
+    /// publisher, else the default. With input `auto`, a record without a topic that has the
+    /// envelope of SNS, EventBridge or S3 is read as such. A record of an unknown topic keeps its
+    /// published shape.
     pub(crate) fn new(
         body: &'a Arc<str>,
         publication: &'a Publication,
@@ -46,7 +46,8 @@ impl<'a> Published<'a> {
         default_topic: Option<&TopicName>,
         now_ms: u64,
     ) -> Self {
-        // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
+        // SNS, EventBridge and S3 cannot set the attribute, so a record with it comes from another
+        // publisher.
         let named = publication.topic.as_deref();
         let publisher = publisher_of(named, body);
         let name = routed(named, publisher.as_ref(), catalogue, default_topic);
@@ -62,7 +63,7 @@ impl<'a> Published<'a> {
         Self { body, publication, catalogue, name, topic, input, publisher, names, now_ms }
     }
 
-    /// Its items: its deliveries and dead letters, or its parts.
+    /// Returns the deliveries and dead letters of the record, or its parts.
     pub(crate) fn items(&self) -> Decoded {
         if !self.catalogue.knows(&self.name) {
             return Decoded::unread(&self.name);
@@ -76,7 +77,8 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The items of these elements. Where some subscriptions cannot be used, a part of the record waits for those alone.
+    /// Returns the items of these elements. If some subscriptions are unusable, a part of the
+    /// record waits for those alone.
     fn usable_items(&self, elements: &Elements<'_>) -> Decoded {
         let unusable = self.catalogue.unusable_ranges(&self.name, self.names);
         let Some(first) = unusable.first() else { return divide::items_of(self, elements) };
@@ -86,7 +88,8 @@ impl<'a> Published<'a> {
             return Decoded::waits(format!("the subscription {name} cannot be used: {why}"));
         }
         let mut decoded = divide::items_of(self, elements);
-        // A subscription that cannot be used may still match them, or take a dead letter that no other takes.
+        // An unusable subscription may still match these events, or accept a dead letter that no
+        // other subscription accepts.
         decoded.unmatched.clear();
         decoded
             .items
@@ -106,23 +109,23 @@ impl<'a> Published<'a> {
         decoded
     }
 
-    /// Now, by whichever clock is ahead: its deliveries are due when it was published, by that of SQS.
+    /// Returns the later of this clock and the publication. Deliveries are due at their
+    /// publication, by the clock of SQS.
     pub(crate) fn grouped_at_ms(&self) -> u64 {
         self.now_ms.max(self.publication.published_ms)
     }
 
-    /// The subscriptions it is for.
     pub(crate) fn names(&self) -> &NameRange {
         self.names
     }
 
-    /// Checks whether it is for all of them: only then it can know that none takes an event.
+    /// True if the record is for all subscriptions. Only then can it detect an unmatched event.
     pub(crate) fn is_for_all(&self) -> bool {
         *self.names == ALL_NAMES
     }
 
-    /// What one of its elements contains, with at most so many deliveries: more than run in place need not
-    /// be made to know that.
+    /// Reads one element, with at most `at_most` deliveries. A caller that only has to detect too
+    /// many deliveries needs no more.
     pub(crate) fn read(&self, elements: &Elements<'_>, index: usize, at_most: usize) -> Decoded {
         let event = match self.event(elements, index) {
             Ok(event) => event,
@@ -143,9 +146,10 @@ impl<'a> Published<'a> {
         Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
     }
 
-    /// The event of an element that belongs to a known topic; of others what becomes of them.
+    /// Returns the event of an element of a known topic. For any other element, returns its dead
+    /// letter.
     pub(crate) fn event(&self, elements: &Elements<'_>, index: usize) -> Result<Event, Decoded> {
-        // A malformed element belongs to no subscription, so the first part reports it.
+        // A malformed element belongs to no subscription, so only the first part reports it.
         let is_first = self.names.from.is_empty();
         let origin = self.index(index);
         match elements.decode(index) {
@@ -167,19 +171,19 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The subscriptions that an event of it is delivered to, by name.
+    /// Returns the subscriptions that match an event, by name.
     pub(crate) fn matching(&self, event: &Event) -> impl Iterator<Item = &'a Arc<Subscription>> {
         self.catalogue.matching(&self.name, self.names, event, self.now_ms)
     }
 
-    /// The delivery of the event of one of its elements.
+    /// Creates the delivery of the event of one element.
     pub(crate) fn delivery(&self, index: usize, event: &Event, to: &Subscription) -> Delivery {
         self.publication.delivery_to(self.index(index), event.clone(), to)
     }
 
-    /// A part of it, whose first element has this index here, for these subscriptions.
+    /// Creates a part that begins with this element, for these subscriptions.
     pub(crate) fn part(&self, first: usize, names: NameRange) -> Publication {
-        // A topic that is known stays the same, whoever the publisher of the part seems to be.
+        // The part keeps a known topic, whatever publisher its body suggests.
         let topic = self.topic.map(|topic| topic.name.to_string());
         Publication {
             topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),
@@ -189,19 +193,20 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The index in the published record of an element of this part. Malformed elements count too: the
-    /// index is part of the id of every delivery.
+    /// Returns the index of an element in the undivided record. The index is part of every delivery
+    /// id, so malformed elements count too.
     fn index(&self, element: usize) -> u32 {
         let first = self.publication.part.as_ref().map_or(0, |part| part.first);
         first.saturating_add(u32::try_from(element).unwrap_or(u32::MAX))
     }
 
-    /// True if its event is a dead letter, which must not end unseen.
+    /// True if the event is a dead letter, which must not end unnoticed.
     fn is_dead_letter(&self) -> bool {
         self.publication.onward.as_ref().is_some_and(|onward| onward.is_dead_letter)
     }
 
-    /// A dead letter that no subscription takes any more: they have changed since it was sent.
+    /// Ends a dead letter that no subscription accepts any more: the subscriptions have changed
+    /// since it was sent.
     fn unmatched_dead_letter(&self, index: u32, event: Event) -> WorkItem {
         let delivery = self.publication.delivery(index, event, self.of(NAMELESS));
         let letter =
@@ -218,7 +223,7 @@ impl<'a> Published<'a> {
         letter.with_detail(why).into()
     }
 
-    /// The reason why there is no topic, for people.
+    /// Describes why no topic was found.
     fn missing(&self) -> String {
         match (&self.publication.topic, &self.publisher) {
             (Some(named), _) => format!("{named:?}"),
@@ -234,16 +239,16 @@ impl<'a> Published<'a> {
     }
 }
 
-/// No name of a topic is as long.
+/// Longer than any name of a topic.
 const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 
-/// As much of the name of an unknown topic as people need. What is cut off is still no topic's name.
+/// Cuts the name of an unknown topic for display. The rest cannot equal a topic's name either.
 fn beginning(topic: &str) -> String {
     let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
     topic.get(..end).unwrap_or(topic).to_owned()
 }
 
-/// The topic of a record, as far as it can be told without reading its events. Internal messages name theirs.
+/// Returns the topic of a record without decoding its events. Internal messages name their topic.
 pub(crate) fn topic_of_record(
     record: &Record,
     catalogue: &Catalogue,
@@ -254,7 +259,7 @@ pub(crate) fn topic_of_record(
     routed(named, publisher.as_ref(), catalogue, default_topic)
 }
 
-/// The publisher of a record that names no topic, if it is SNS, EventBridge or S3.
+/// Returns the publisher of a record without a topic: SNS, EventBridge or S3.
 fn publisher_of(named: Option<&str>, body: &str) -> Option<Publisher> {
     match named {
         Some(_) => None,
@@ -262,7 +267,8 @@ fn publisher_of(named: Option<&str>, body: &str) -> Option<Publisher> {
     }
 }
 
-/// The topic whose `from` names the publisher, else the one that the record names, else the default.
+/// Returns the topic whose `from` names the publisher, else the topic that the record names, else
+/// the default.
 fn routed(
     named: Option<&str>,
     publisher: Option<&Publisher>,
@@ -273,7 +279,7 @@ fn routed(
     from.cloned().unwrap_or_else(|| topic_of(named, default_topic))
 }
 
-/// The topic a record names, else the default.
+/// Returns the topic that a record names, else the default.
 pub(crate) fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
     match named {
         Some(named) => TopicName::published(named),

@@ -1,26 +1,25 @@
-//! The answer of a gate, for one delivery.
+//! The answer of a gate for one delivery, and the deliveries sorted by their answers.
 
 use delivery::delivery::WaitReason;
 use delivery::delivery::reason::Reason;
 
 use crate::progress::InFlightDelivery;
 
-/// The answer of a gate, for one delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// This gate allows a request now.
     Open,
-    /// The delivery waits until this time; then the gates are asked again.
+    /// The delivery waits until this time, and then the gates are asked again.
     Wait {
         until_ms: u64,
-        /// For the log, and for the change of the delivery by [`WaitReason`].
+        /// Logged, and decides how the wait changes the delivery.
         why: WaitReason,
     },
     /// The delivery is attempted in the slow lane.
     Slow,
     /// The delivery ends without an attempt.
     End {
-        /// Recorded with the end.
+        /// Written into the dead letter.
         reason: Reason,
     },
 }

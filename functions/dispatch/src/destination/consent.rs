@@ -1,12 +1,15 @@
-//! The endpoint of a subscription with `consent` is validated before the first delivery. It gets no more requests than it allows.
+//! Validates the endpoint of a subscription with `consent` before the first delivery, and keeps to
+//! the rate that the endpoint allows.
 //!
-//! The rules are `delivery::machine::consent`. This module looks up the stored consent, validates the endpoint, and keeps to the
-//! rate. A delivery that has to wait is re-enqueued. A wait is not an attempt, and does not extend the time to live.
+//! The rules are in `delivery::machine::consent`. This module looks up the stored consent,
+//! validates the endpoint and applies the rate. A delivery that has to wait is re-enqueued. Its
+//! wait is not an attempt, and does not extend its time to live.
 //!
-//! Promises: one delivery at a time validates an endpoint, and the others wait for its result. The next validation is after a
-//! minute at the earliest, then after twice as long each time, at most 15 minutes. Both hold per process: others validate for
-//! themselves until one has stored a consent. While the store cannot be read, nothing is validated. The request offers no address
-//! to confirm a consent, because a function cannot listen. `lastmile try --consent --listen` does.
+//! One delivery at a time validates an endpoint, and the others wait for the result. The next
+//! validation follows after one minute, then after 2, 4, 8 and at most 15 minutes. Each process
+//! validates by itself until a consent is stored. While the store cannot be read, nothing is
+//! validated. The request offers no address to confirm a consent, because a function cannot listen.
+//! `lastmile try --consent --listen` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,25 +37,26 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 use crate::sending::NO_ANSWER;
 
-/// Pause of reads after a failed one. A failing read may take seconds, and the other deliveries of the endpoint wait meanwhile.
+/// Pause after a failed read. Such a read may take seconds, while the other deliveries of the
+/// endpoint wait.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
-/// The validations of one address, one for each [`ConsentKey`].
+/// The validations of one address, by [`ConsentKey`].
 #[derive(Debug, Default)]
 pub(super) struct ConsentGates(Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>);
 
 /// The state of one validation.
 #[derive(Debug, Default)]
 struct ConsentGate {
-    /// End and length of the pause after the last validation.
+    /// End and length in milliseconds of the pause after the last validation.
     closed: Option<(u64, u64)>,
-    /// End of the pause after a failed read of its stored consent.
+    /// End of the pause after a failed read of the stored consent.
     unknown_until_ms: u64,
     pace: Pace,
 }
 
 impl ConsentGates {
-    /// The gate of this key, to be locked during a validation.
+    /// Returns the gate of this key. The caller locks it during a validation.
     fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
         let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(gates.entry(key.clone()).or_default())
@@ -63,15 +67,14 @@ impl ConsentGates {
 enum Hold {
     /// The allowed rate is used up.
     RateLimited {
-        /// Time until its slot.
+        /// Time until the next slot.
         wait_ms: u64,
     },
-    /// There is no consent yet.
     NotValidated,
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Asks for the consent to one more request. Without consent all deliveries wait.
+    /// Requests the consent to one more request. Without consent all deliveries wait.
     pub(super) async fn ask_consent(
         &self,
         due: &[InFlightDelivery],
@@ -122,7 +125,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let rate = match self.ports.consents().consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
-            // A failed read is no consent, and no reason to validate: the stored consent may be valid.
+            // A failed read is no consent. It is no reason to validate either, because the stored
+            // consent may be valid.
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
                 gate.unknown_until_ms = self.now_ms().saturating_add(UNKNOWN_FOR_MS);
@@ -134,7 +138,7 @@ impl<P: DispatchPorts> Destinations<P> {
         slot.map_err(|wait_ms| Hold::RateLimited { wait_ms })
     }
 
-    /// Validates the endpoint, unless the pause after the last validation has not ended, or no time is left.
+    /// Validates the endpoint, unless the last validation is too recent or no time is left.
     async fn validate_once(
         &self,
         subscription: &Subscription,
@@ -149,13 +153,14 @@ impl<P: DispatchPorts> Destinations<P> {
             return None;
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
-        // Before the time is granted: the look-up of secrets takes time of its own.
+        // Looked up before `begin` grants the time, because the look-up of secrets takes time too.
         let keyring = self.credentials.keyring(subscription, of.deadline).await;
         let now_ms = self.now_ms();
-        // After the pause: `begin` uses up the privilege of the first request of an invocation.
+        // `begin` follows the pause, because it uses up the privilege of the first request of an
+        // invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = waits::handshake_ms(closed_ms);
-        // Before the response: the next validation waits, whatever happens meanwhile.
+        // Set before the response, so that the next validation waits whatever happens meanwhile.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let until_ms = now_ms.saturating_add(timeout_ms);
         let answer = self.validate(subscription, wanted, keyring, (until_ms, of.deadline)).await;
@@ -163,7 +168,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let Consented::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted = Granted::new(&subscription.destination, wanted, rate, self.now_ms());
-        // Used even if it is not stored: then the next delivery validates again, which is harmless.
+        // Used even if storing fails. The next delivery then validates again, which is harmless.
         let kept = self.ports.consents().keep_consent(key, &granted);
         match of.deadline.in_time(&*self.ports, kept).await {
             Some(Ok(())) => {}
@@ -173,7 +178,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Some(rate)
     }
 
-    /// Asks the endpoint, and a second time with another token if it refused its token.
+    /// Sends the validation, and a second one with a new token if the endpoint refused the first
+    /// token.
     async fn validate(
         &self,
         subscription: &Subscription,

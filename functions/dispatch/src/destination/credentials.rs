@@ -1,7 +1,8 @@
-//! The gate of the credentials: the secrets of a request, and its token. The server of a token is a destination of its own.
+//! The gate of the credentials: the secrets of a request, and its token. A token server is a
+//! destination of its own.
 //!
-//! After the gate of consent, which may replace the token; before those of rate and concurrency, so that no delivery holds a slot
-//! or a permit while it waits for a token.
+//! This gate follows consent, which may replace the token. It precedes rate and concurrency, so
+//! that no delivery holds a slot or a permit while it waits for a token.
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Waits for the credentials of the request. Once nothing else of the invocation is left to do, the deliveries move to the
-    /// slow lane.
+    /// Waits for the credentials of the request. The deliveries move to the slow lane once the
+    /// invocation has no other work.
     pub(super) async fn ask_credentials(
         &self,
         due: &[InFlightDelivery],
@@ -41,7 +42,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if is_left { same_for_all(due, Answer::Slow) } else { None }
     }
 
-    /// The credentials; `None` if the deliveries move to the slow lane instead.
+    /// Returns the credentials; `None` if the deliveries move to the slow lane instead.
     async fn wait_for_keyring(
         &self,
         due: &[InFlightDelivery],
@@ -59,7 +60,7 @@ impl<P: DispatchPorts> Destinations<P> {
             done = &mut work => return Some(done),
             () = self.ports.sleep(destination.slow_after_ms), if may_move => {}
         }
-        // While other work is under way, waiting delays nothing.
+        // While other work is active, waiting delays nothing.
         let _pause = of.active_work.pause();
         tokio::select! {
             biased;
@@ -68,13 +69,13 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Records the duration of the credentials of a request from this time on. It shows if the server of their token is slow; the
+    /// Records how long the credentials took, as the response time of the token server. The
     /// destination is not involved.
     fn note_credentials(&self, passage: &Passage, started_ms: u64, is_left: bool) {
         let (Some(server), now_ms) = (&passage.token_server, self.now_ms()) else { return };
         let took_ms = now_ms.saturating_sub(started_ms);
         if took_ms == 0 {
-            // This process had the token, so its server was not asked.
+            // The token was cached, so its server was not asked.
             return;
         }
         let is_slow = is_left || took_ms > passage.subscription.destination.slow_after_ms;

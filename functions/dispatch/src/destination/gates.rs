@@ -1,8 +1,9 @@
 //! The gates between a delivery and its destination, in their order.
 //!
-//! Each gate answers for every delivery of one request. The first closed gate decides; the later ones are not asked. After a gate
-//! kept deliveries waiting in place, all gates are asked again, because the earlier answers may be out of date. Granted permits
-//! stay in the [`Passage`], so no gate gives them twice.
+//! Each gate answers for every delivery of one request. The first closed gate decides, and the
+//! later gates are not asked. After a wait in place, all gates are asked again, because earlier
+//! answers may be out of date. Granted permits stay in the [`Passage`], so no gate grants them
+//! twice.
 
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, Arrival};
@@ -15,7 +16,8 @@ use super::passage::Passage;
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 
-/// A wait ends this long before the time to live of its delivery, so that an attempt is still made: the queue may be late.
+/// Minimum time between the end of a wait and the end of the time to live. A late queue still
+/// leaves time for an attempt.
 const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,24 +28,23 @@ pub(crate) enum Gate {
     Disabled,
     /// Is the subscription paused, is the attempt due, and within the limits of the policy?
     Due,
-    /// Did it ask for a pause by `Retry-After`?
+    /// Did the destination request a pause by `Retry-After`?
     RetryAfter,
-    /// Does it keep failing?
+    /// Is the destination on probation, because it keeps failing?
     Probation,
-    /// Is it slow to respond?
+    /// Is the destination, or its token server, slow to respond?
     Slow,
-    /// Has it consented, and to how many requests?
+    /// Has the destination consented, and to how many requests?
     Consent,
     /// Are the credentials of the request available?
     Credentials,
-    /// Does its rate have room: `maxPerSecond`, or that of a recovery?
+    /// Does the rate have room: `maxPerSecond`, or the rate of a recovery?
     Rate,
-    /// Do all functions together make fewer requests at once than `maxConcurrency`?
+    /// Is the number of concurrent requests of all functions below `maxConcurrency`?
     Concurrency,
 }
 
 impl Gate {
-    /// All gates, in their order.
     pub(crate) const ALL: [Self; 10] = [
         Self::InFlight,
         Self::Disabled,
@@ -56,7 +57,7 @@ impl Gate {
         Self::Rate,
         Self::Concurrency,
     ];
-    /// The gates before a topic, which gets no request.
+    /// The gates of a destination topic, which gets no HTTP request.
     const BEFORE_A_TOPIC: &[Self] = &[Self::InFlight, Self::Due];
 }
 
@@ -86,7 +87,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// The answer of a gate for each delivery; `None` if it is open for all.
+    /// Returns the answer of a gate for each delivery; `None` if the gate is open for all.
     async fn ask_gate(
         &self,
         gate: Gate,
@@ -110,7 +111,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Checks that each is due, within the limits of its policy, and not paused.
+/// Checks that each delivery is due, within the limits of its policy, and not paused.
 fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
     let answer =
         |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
@@ -121,24 +122,24 @@ fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<V
     unless_open(due.iter().map(answer))
 }
 
-/// A wait that begins now.
+/// Creates a wait that begins now.
 pub(super) fn wait(wait_ms: u64, why: WaitReason, now_ms: u64) -> Answer {
     Answer::Wait { until_ms: now_ms.saturating_add(wait_ms), why }
 }
 
-/// The longest wait after which a delivery can still be attempted.
+/// Returns the longest wait after which a delivery can still be attempted.
 pub(super) fn longest_wait_ms(one: &InFlightDelivery, passage: &Passage, now_ms: u64) -> u64 {
     let left_ms = step::left_to_live_ms(&one.delivery, &passage.subscription.retry, now_ms);
     left_ms.saturating_sub(LAST_ATTEMPT_MS)
 }
 
-/// The answers; `None` if all are open.
+/// Collects the answers; `None` if all are open.
 pub(super) fn unless_open(answers: impl Iterator<Item = Answer>) -> Option<Vec<Answer>> {
     let answers: Vec<Answer> = answers.collect();
     answers.iter().any(|answer| *answer != Answer::Open).then_some(answers)
 }
 
-/// This answer for each delivery.
+/// Returns this answer for each delivery.
 pub(super) fn same_for_all(due: &[InFlightDelivery], answer: Answer) -> Option<Vec<Answer>> {
     Some(vec![answer; due.len()])
 }

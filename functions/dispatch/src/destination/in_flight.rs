@@ -1,8 +1,8 @@
-//! Limits the concurrent requests of this process, to each destination and in total.
+//! Limits the concurrent requests of this process, per destination and in total.
 //!
-//! A destination that hangs uses up its own room only: a delivery that waits for room at its destination holds none of the total.
-//! An overloaded destination gets less room (`health::adaptive`). A delivery without room there soon waits as a message, so that
-//! it does not block its invocation.
+//! A destination that hangs uses up only its own room: a delivery that waits there holds no room of
+//! the total. An overloaded destination gets less room (`health::adaptive`). A delivery without
+//! room there soon waits as a message, so that it does not block its invocation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,15 +24,17 @@ use crate::invocation::Invocation;
 use crate::message::APART_MAX;
 use crate::progress::InFlightDelivery;
 
-/// Limit of concurrent requests of one process, to all destinations together. Each is an open socket, and a function has 1,024
-/// file descriptors. Idle connections have some as well, for a while (`adapters::http`). With ten full limits just before there
-/// may be none left. Then connections fail and are retried by their policy.
+/// Maximum number of concurrent requests of one process to all destinations. Each is an open
+/// socket, and a function has 1,024 file descriptors. Idle connections use some of them for a while
+/// (`adapters::http`). If a process fills this limit ten times in quick succession, none may be
+/// left. New connections then fail, and their policy retries them.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
-/// Events of this size count as one more request, so that those of 500 requests stay below 32 MiB.
+/// Each 64 KiB of events count as one more request, so that the events of 500 requests stay below
+/// 32 MiB.
 const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
 
-/// The room of a process for requests to all destinations.
+/// The room of this process for requests to all destinations.
 #[derive(Debug, Clone)]
 pub(super) struct TotalRoom(Arc<Semaphore>);
 
@@ -43,15 +45,14 @@ impl Default for TotalRoom {
 }
 
 impl TotalRoom {
-    /// Waits for the room of a request with events of this size.
+    /// Waits for room for a request with this many bytes of events.
     async fn enter(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
-        // It is never closed; if it were, requests would not be limited.
+        // The semaphore is never closed. If it were, requests would be unlimited.
         Arc::clone(&self.0).acquire_many_owned(requests).await.ok()
     }
 
-    /// True if no request can be made to any destination.
     pub(super) fn is_full(&self) -> bool {
         self.0.available_permits() == 0
     }
@@ -62,19 +63,18 @@ impl TotalRoom {
 pub(super) struct InFlight {
     room: Arc<Semaphore>,
     size: Mutex<Size>,
-    /// Notifies waiting deliveries that the limit changed.
+    /// Notifies waiting deliveries of a new limit.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Size {
-    /// The highest limit of its subscriptions.
+    /// Highest limit of all subscriptions of the destination.
     ceiling: u32,
-    /// Room for requests: the ceiling, unless the destination is overloaded.
+    /// The ceiling, or less while the destination is overloaded.
     limit: u32,
-    /// Requests under way.
     in_use: u32,
-    /// Requests under way above the limit: their room is not used again.
+    /// Number of requests above the limit; their room is not used again.
     above: u32,
 }
 
@@ -101,7 +101,7 @@ impl InFlight {
         }
     }
 
-    /// Sets the limit; `None` for the ceiling.
+    /// Sets the limit; `None` sets it to the ceiling.
     fn limit_to(&self, limit: Option<u32>) {
         let mut size = self.size();
         let limit = limit.map_or(size.ceiling, |limit| limit.min(size.ceiling));
@@ -127,7 +127,6 @@ impl InFlight {
         size.limit < size.ceiling
     }
 
-    /// Requests under way.
     fn in_use(&self) -> u32 {
         self.size().in_use
     }
@@ -145,7 +144,7 @@ impl InFlight {
     }
 }
 
-/// The room of a request, until it is dropped.
+/// The room of a request. Dropping it frees the room.
 #[derive(Debug)]
 pub(crate) struct InFlightPermits {
     _of_total: Option<OwnedSemaphorePermit>,
@@ -179,7 +178,8 @@ impl Drop for Room {
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Waits for room in this process. A delivery of an overloaded destination without room in time waits as a message.
+    /// Waits for room in this process. If the destination is overloaded, a delivery without room in
+    /// time waits as a message.
     pub(super) async fn enter(
         &self,
         due: &[InFlightDelivery],
@@ -192,7 +192,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
-        // Most requests have room at once, and need not know whether they fit a message.
+        // Most requests find room at once, and skip the check whether they fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;
@@ -200,7 +200,8 @@ impl<P: DispatchPorts> Destinations<P> {
         self.wait_for_room(&in_flight, bytes, due, passage, of).boxed().await
     }
 
-    /// The room of a request, once it is free. In this order: otherwise a destination that hangs would hold room of the total.
+    /// Waits for room: first at the destination, then in total. Otherwise a destination that hangs
+    /// would hold room of the total.
     async fn permits(&self, in_flight: &Arc<InFlight>, bytes: usize) -> InFlightPermits {
         let of_destination = Some(Room::enter(in_flight).await);
         InFlightPermits {
@@ -218,7 +219,8 @@ impl<P: DispatchPorts> Destinations<P> {
         of: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let can_leave = due.len() <= APART_MAX && can_wait(due, of);
-        // Slow destinations must not delay the invocation only because other deliveries wait for their turn.
+        // A slow destination must not delay the invocation only because other deliveries wait for
+        // room there.
         let pause = of.active_work.pause();
         let patience = self.patience(passage, of);
         let entered = tokio::select! {
@@ -227,7 +229,7 @@ impl<P: DispatchPorts> Destinations<P> {
             () = patience => None,
         };
         passage.in_flight = match entered {
-            // One request above the limit is better than a dead letter.
+            // Exceeding the limit by one request is better than a dead letter.
             None if !can_leave => {
                 let of_total = self.total.enter(bytes).await;
                 Some(InFlightPermits { _of_total: of_total, _of_destination: None })
@@ -241,7 +243,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Ends when a delivery must no longer wait in place for room. That time begins once the destination is overloaded.
+    /// Ends when a delivery must no longer wait in place for room. The time starts when the
+    /// destination becomes overloaded.
     async fn patience(&self, passage: &Passage, of: &Invocation<'_>) {
         in_flight_of(passage).limited().await;
         let left_ms = of.deadline.stops_ms().saturating_sub(self.now_ms());
@@ -250,7 +253,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// A delivery without room waits a second longer each time.
+/// Returns a wait that is one second longer each time.
 fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
     let delivery = &one.delivery;
     if now_ms < delivery.due_ms {
@@ -273,26 +276,28 @@ impl Destination {
         let ceiling = ceiling_of(subscription);
         let under_way = self.in_flight.in_use().saturating_add(self.counted.in_use());
         state.adaptive.note(Observed { outcome, started_ms, ended_ms, under_way, ceiling });
-        // Independent of the subscription's ceiling, because all subscriptions share the rooms.
+        // Not limited to the ceiling of this subscription, because all subscriptions share the
+        // room.
         let limit = state.adaptive.limit(u32::MAX);
         self.in_flight.limit_to(limit);
         self.counted.limit_to(limit);
     }
 }
 
-/// The most requests at once that a subscription allows. At least one, or its deliveries would wait for ever.
+/// Maximum number of concurrent requests of a subscription. At least one, or its deliveries would
+/// wait for ever.
 fn ceiling_of(subscription: &Subscription) -> u32 {
     subscription.destination.max_concurrency.most.max(1)
 }
 
-/// The room for this request. Requests that the table counts have their own room, which is larger.
+/// Returns the room for this request. Requests that the table counts have separate, larger room.
 fn in_flight_of(passage: &Passage) -> &Arc<InFlight> {
     let is_counted = passage.is_own && passage.subscription.destination.max_concurrency.is_shared;
     if is_counted { &passage.destination.counted } else { &passage.destination.in_flight }
 }
 
-/// The most requests that this process makes at once. Where all processes share a limit, the table limits the requests, and one
-/// request to the table is for all that wait here.
+/// Maximum number of concurrent requests of this process. A shared limit is enforced by the table.
+/// Its room here is large, so that all waiting deliveries share one request to the table.
 fn most_at_once(passage: &Passage) -> u32 {
     let concurrency = passage.subscription.destination.max_concurrency;
     match (passage.is_own, concurrency.is_shared) {

@@ -1,6 +1,7 @@
-//! The destinations in the memory of this process: one value for each namespace and address, over many invocations.
+//! The destinations in the memory of this process: one value for each namespace and address, across
+//! invocations.
 //!
-//! Replies and sinks have addresses of their own, so they are destinations of their own. There are at most [`KNOWN_MAX`] values.
+//! A reply address or a sink is a destination of its own. There are at most [`KNOWN_MAX`] values.
 //! The least recently used value is dropped first, and its health is lost.
 
 use std::collections::BTreeMap;
@@ -27,27 +28,26 @@ use super::permits::OwnPermits;
 use super::recovering;
 use super::slots::OwnSlots;
 
-/// Limit of destinations in the memory of a process.
+/// Maximum number of destinations in memory.
 const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
 
-/// A destination in the memory of this process.
 #[derive(Debug)]
 pub(crate) struct Destination {
     pub(crate) key: DestinationKey,
     pub(super) namespace: String,
-    /// The address without credentials and query, after the first delivery.
+    /// The address for logs, without credentials and query. Set by the first delivery.
     address: OnceLock<String>,
     state: Mutex<State>,
-    /// Requests of this process that are under way.
+    /// Requests of this process.
     pub(super) in_flight: Arc<InFlight>,
-    /// Requests that the table counts as well (`maxConcurrency`).
+    /// Requests that the table counts too (`maxConcurrency`).
     pub(super) counted: Arc<InFlight>,
-    /// The unused slots of this process, of its rate and of its recovery.
+    /// Unused slots of this process: of `maxPerSecond`, and of a recovery.
     pub(super) slots: OwnSlots,
     pub(super) recovery: OwnSlots,
-    /// The permits of this process for its requests.
+    /// Permits of this process (`maxConcurrency`).
     pub(super) permits: Arc<OwnPermits>,
-    /// The validations of its endpoint.
+    /// Validations of the endpoint.
     pub(super) consents: ConsentGates,
     unshared: Arc<Unshared>,
 }
@@ -59,22 +59,21 @@ pub(crate) struct State {
     pub(crate) slowness: Slowness,
     pub(crate) requested_wait: RequestedWait,
     pub(crate) adaptive: AdaptiveLimit,
-    /// The recovery from an outage, and the unreported results.
+    /// The current recovery from an outage, with unreported results.
     pub(crate) recovering: Option<Report>,
-    /// The last failure since the last success, of this process or another one.
+    /// The last failure since the last success, in this or another process.
     pub(crate) last_failure: Option<FailingDestination>,
-    /// Findings that other processes do not have yet.
+    /// Findings that are not published to other processes yet.
     pub(crate) findings: Option<Findings>,
-    /// Time of the last publication of its row of failures.
+    /// Time of the last publication of the current series of failures.
     pub(crate) row_told_ms: Option<u64>,
 }
 
-/// Destinations with findings that other processes do not have yet. One destination may have two values: the first was dropped
-/// from the known destinations during a request.
+/// Destinations with unpublished findings. One destination may have two values, if the first was
+/// dropped from memory during a request.
 #[derive(Debug, Default)]
 struct Unshared(Mutex<BTreeMap<(DestinationKey, usize), Arc<Destination>>>);
 
-/// All destinations in the memory of this process.
 #[derive(Debug)]
 pub(crate) struct KnownDestinations {
     known: Mutex<LruCache<DestinationKey, Arc<Destination>>>,
@@ -88,7 +87,7 @@ impl Default for KnownDestinations {
 }
 
 impl KnownDestinations {
-    /// The destination of this target of a subscription.
+    /// Returns the destination of this target of a subscription.
     pub(super) fn of_target(
         &self,
         subscription: &Subscription,
@@ -100,7 +99,7 @@ impl KnownDestinations {
         destination
     }
 
-    /// The destination with this address, in the namespace of a subscription.
+    /// Returns the destination with this address, in the namespace of a subscription.
     pub(super) fn of_address(&self, name: &SubscriptionName, url: &Url) -> Arc<Destination> {
         let namespace = &name.topic.namespace;
         let destination = self.get(DestinationKey::of(namespace, url), namespace);
@@ -108,20 +107,20 @@ impl KnownDestinations {
         destination
     }
 
-    /// The destination with this key; a new value if there is none.
+    /// Returns the destination with this key; creates it if necessary.
     pub(crate) fn get(&self, key: DestinationKey, namespace: &str) -> Arc<Destination> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Destination::new(key, namespace, &self.unshared));
         Arc::clone(known.get_or_insert(key, new))
     }
 
-    /// The destination with this key, if there is a value. The look-up does not count as use.
+    /// Returns the destination with this key if it is in memory. This does not count as use.
     pub(crate) fn find(&self, key: DestinationKey) -> Option<Arc<Destination>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.peek(&key).map(Arc::clone)
     }
 
-    /// Removes and returns the destinations with findings that other processes do not have yet.
+    /// Removes and returns the destinations with unpublished findings.
     pub(crate) fn take_unshared(&self) -> Vec<Arc<Destination>> {
         std::mem::take(&mut *self.unshared.lock()).into_values().collect()
     }
@@ -150,24 +149,24 @@ impl Destination {
         }
     }
 
-    /// Without credentials and query.
+    /// Returns the address without credentials and query.
     pub(super) fn address(&self) -> &str {
         self.address.get().map_or("", String::as_str)
     }
 
-    /// Health as this process has observed it. The guard must not be held across an `await`.
+    /// Locks the health of the destination. The guard must not be held across an `await`.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers its findings for the next publication.
+    /// Registers the destination for the next publication of findings.
     pub(crate) fn note_unshared(self: &Arc<Self>) {
         self.unshared.lock().insert((self.key, Arc::as_ptr(self).addr()), Arc::clone(self));
     }
 }
 
 impl State {
-    /// The findings about this destination, from attempts of a subscription; empty at first.
+    /// Returns the unpublished findings; creates empty ones if necessary.
     pub(super) fn findings(
         &mut self,
         destination: &Destination,
@@ -188,7 +187,7 @@ impl State {
     }
 }
 
-/// The address of this target, without credentials and query.
+/// Formats the address of this target without credentials and query.
 fn display(subscription: &Subscription, target: &DeliveryTarget) -> String {
     let policy = &subscription.dead_letter;
     match (target, &subscription.reply, &policy.sink) {

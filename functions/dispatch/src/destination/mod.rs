@@ -1,8 +1,10 @@
-//! May this destination be called now? One list of gates decides ([`gates`]), with one type of answer ([`answer`]).
+//! Decides whether a destination may be called now. One list of gates decides ([`gates`]), with one
+//! type of answer ([`answer`]).
 //!
-//! A process keeps one value for each namespace and address ([`known`]). Each gate is a file: it reads that value, or the table
-//! that all processes share. The permits of one request are in its [`Passage`]. The flow carries the answers out; nothing here
-//! sends a message. The results of attempts are recorded in [`record`].
+//! A process keeps one value for each namespace and address ([`known`]). Each gate is a file. It
+//! reads that value, or the table that all processes share. The permits of one request are in its
+//! [`Passage`]. The flow carries out the answers, and nothing here sends a message. The results of
+//! attempts are recorded in [`record`].
 
 mod answer;
 mod consent;
@@ -43,10 +45,11 @@ use crate::progress::InFlightDelivery;
 use crate::slow_lane::SlowLane;
 use crate::table::SharedTable;
 
-/// Pause before a request to the table: other deliveries of the invocation may need it too, and share the request.
+/// Pause before a request to the table, so that other deliveries of the invocation can share the
+/// request.
 const GATHER_MS: u64 = 5;
 
-/// The destinations in the memory of this process, and in the table.
+/// The destinations of this process and the gates before them.
 #[derive(Debug)]
 pub(crate) struct Destinations<P> {
     ports: Arc<P>,
@@ -57,7 +60,7 @@ pub(crate) struct Destinations<P> {
     switches: Switches,
     total: TotalRoom,
     permits: AllPermits,
-    /// Maximum number of concurrent functions: they share the limits of a destination.
+    /// Maximum number of concurrent functions, which share the limits of a destination.
     functions: u32,
 }
 
@@ -83,7 +86,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// The passage of a request with these deliveries, before any gate.
+    /// Creates the passage of a request with these deliveries, before any gate.
     pub(crate) fn passage(
         &self,
         subscription: &Arc<Subscription>,
@@ -100,17 +103,16 @@ impl<P: DispatchPorts> Destinations<P> {
         Passage::new(subscription, target, destination, token_server)
     }
 
-    /// The destinations that this process knows.
     pub(crate) fn known(&self) -> &KnownDestinations {
         &self.known
     }
 
-    /// Replaces the list of disabled destinations by that of the news.
+    /// Replaces the list of disabled destinations with the list of the news.
     pub(crate) fn adopt_switches(&self, news: &AllNews) {
         self.switches.adopt(news);
     }
 
-    /// Records the switch in the item of a destination.
+    /// Records the switch that the item of a destination contains.
     pub(crate) fn note_disabled(&self, key: DestinationKey, is_disabled: bool) {
         self.switches.note(key, is_disabled);
     }
@@ -120,9 +122,9 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// True if deliveries may be re-enqueued instead of attempted. A delivery that does not fit a message would become a dead letter.
-/// A record in isolation has to be attempted there: if it moved on before it crashes us again, it would never use up its
-/// receives.
+/// True if deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
+/// message would become a dead letter. An isolated record is attempted in isolation: if it moved on
+/// before it crashes the function again, it would never use up its receives.
 fn can_wait(due: &[InFlightDelivery], of: &Invocation<'_>) -> bool {
     of.queue != QueueName::Isolation && due.iter().all(|one| fits_a_message(&one.delivery))
 }

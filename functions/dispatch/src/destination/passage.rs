@@ -1,4 +1,5 @@
-//! The passage of one request through the gates: its room, probe, permit and credentials. Dropping it returns all of them.
+//! The passage of one request through the gates: its room, probe, permit and credentials. Dropping
+//! the passage returns room, probe and permit.
 
 use std::sync::Arc;
 
@@ -13,33 +14,33 @@ use super::permits::UsedPermit;
 use super::probation::Probe;
 use crate::progress::InFlightDelivery;
 
-/// The passage of one request through the gates.
 #[derive(Debug)]
 pub(crate) struct Passage {
     pub(crate) subscription: Arc<Subscription>,
-    /// The address that the request goes to.
     pub(crate) destination: Arc<Destination>,
-    /// The server of the token that the request needs, which is a destination of its own.
+    /// The server of the request's token, which is a destination of its own.
     pub(super) token_server: Option<Arc<Destination>>,
-    /// The request goes to the subscription's destination, and not to its reply address or its sink.
+    /// True if the request goes to the subscription's destination, not to its reply address or its
+    /// sink.
     pub(super) is_own: bool,
-    /// The deliveries are published on a topic.
+    /// True if the deliveries are published to a topic.
     leads_to_a_topic: bool,
-    /// The room of this process; kept while deliveries wait in place.
+    /// Room in this process, kept while deliveries wait in place.
     pub(super) in_flight: Option<InFlightPermits>,
-    /// Present if one of its deliveries is the probe of its destination.
+    /// `Some` if one delivery is the probe of the destination.
     pub(super) probe: Option<Probe>,
-    /// The credentials of the request, once they are available.
+    /// `Some` once the credentials were fetched, or failed.
     pub(super) keyring: Option<Result<Keyring, Unsendable>>,
-    /// The destination has consented to this request.
+    /// True if the destination has consented to this request.
     pub(super) has_consent: bool,
-    /// The slot of its rate.
+    /// True if the request has a slot of the rate.
     pub(super) has_slot: bool,
-    /// The permit that all functions together share.
+    /// The permit for `maxConcurrency`.
     pub(super) permit: Option<UsedPermit>,
-    /// It waited for a permit as long as it can, and is attempted without one.
+    /// True if the request has waited in place for a permit as long as possible, and is attempted
+    /// without one.
     pub(super) needs_no_permit: bool,
-    /// A gate kept the deliveries waiting in place.
+    /// True if a gate has kept the deliveries waiting in place.
     pub(super) has_waited: bool,
 }
 
@@ -67,23 +68,23 @@ impl Passage {
         }
     }
 
-    /// True if no request is made, because the deliveries go to a topic.
+    /// True if the deliveries go to a topic, so that no request is made.
     pub(crate) fn leads_to_a_topic(&self) -> bool {
         self.leads_to_a_topic
     }
 
-    /// True if the destination is slow to respond, or the server of the token is.
+    /// True if the destination or the token server is slow.
     pub(super) fn is_slow(&self) -> bool {
         let is_slow = |of: &Arc<Destination>| of.state().slowness.is_slow();
         is_slow(&self.destination) || self.token_server.as_ref().is_some_and(is_slow)
     }
 
-    /// Latest end of the request, because its permit ends then.
+    /// Latest end of the request: the end of its permit.
     pub(crate) fn until_ms(&self) -> u64 {
         self.permit.as_ref().map_or(u64::MAX, UsedPermit::until_ms)
     }
 
-    /// True for a probe, which the limits of the destination do not count.
+    /// True for a probe, which does not count towards the limits of the destination.
     pub(super) fn is_probe(&self) -> bool {
         self.probe.is_some()
     }
@@ -93,29 +94,30 @@ impl Passage {
         self.keyring.take().unwrap_or_else(|| Ok(Keyring::default()))
     }
 
-    /// True if failures put the destination on probation.
+    /// True if failures can put the destination on probation.
     pub(super) fn has_probation(&self) -> bool {
         self.subscription.destination.probation
     }
 
-    /// Returns the permits of one attempt. Deliveries that wait in place keep their slot. The consent remains used up.
+    /// Returns the grants of one attempt. Deliveries that wait in place keep their slot. The used
+    /// consent is not returned.
     pub(super) fn give_back(&mut self) {
         (self.probe, self.permit, self.keyring) = (None, None, None);
         (self.has_consent, self.needs_no_permit) = (false, false);
     }
 
-    /// Returns the permits after an attempt. Its slot is used up, too.
+    /// Returns the grants after an attempt. The slot is used up too.
     pub(crate) fn end_attempt(&mut self) {
         self.give_back();
         self.has_slot = false;
     }
 
-    /// Returns the room in this process: the response may still come late.
+    /// Returns the room in this process while the request stays open for a late response.
     pub(crate) fn give_back_room(&mut self) {
         self.in_flight = None;
     }
 
-    /// Notes in a delivery that is put off, or ends, what the destination does to others.
+    /// Copies the last failure of a failing destination to a delivery that waits or ends.
     pub(crate) fn note_failing(&self, in_flight: &mut InFlightDelivery) {
         let state = self.destination.state();
         if let Some(failing) = &state.last_failure
@@ -130,7 +132,7 @@ impl Passage {
     }
 }
 
-/// The target of a request, which all of its deliveries share.
+/// Returns the target that all deliveries of a request share.
 pub(super) fn target_of(waiting: &[InFlightDelivery]) -> &DeliveryTarget {
     waiting.first().map_or(&DeliveryTarget::Destination, |one| &one.delivery.target)
 }

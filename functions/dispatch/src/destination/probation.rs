@@ -1,7 +1,7 @@
-//! The gate of destinations that keep failing. The rule is `health::probation`.
+//! The gate of destinations that keep failing. The rule is in `health::probation`.
 //!
-//! After a probation one delivery is the probe of all processes: its process claims it in the item of the destination. Without
-//! the table each process probes by itself.
+//! At the end of a probation period, one delivery of all processes is the probe: its process claims
+//! it in the item of the destination. Without the table, each process probes by itself.
 
 use std::sync::Arc;
 
@@ -27,24 +27,25 @@ use crate::table::Unreachable;
 /// Margin between the latest end of an attempt and the end of its claim.
 const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
 
-/// The admission of a delivery as the probe of its destination. Dropped without an outcome, it lets another delivery probe.
+/// The right of a request to probe its destination. If it is dropped without an outcome, another
+/// delivery may probe.
 #[derive(Debug)]
 pub(crate) struct Probe {
     destination: Arc<Destination>,
     subscription: Arc<Subscription>,
-    /// True if this process has claimed it in the table.
+    /// True if this process has claimed the probe in the table.
     is_claimed: bool,
     is_made: bool,
 }
 
-/// The owner of the probe of a destination.
+/// The result of a claim.
 #[derive(Debug, Clone, Copy)]
 enum Claimed {
-    /// This process, with this request.
+    /// This process has the probe.
     Mine,
-    /// Another one. The delivery comes back then.
+    /// Another process has the probe, so the delivery is deferred.
     ByOthers(Deferral),
-    /// Nobody: the destination works again. Its rate decides.
+    /// The destination works again, so its rate decides.
     Recovered,
 }
 
@@ -58,7 +59,7 @@ impl Probe {
         }
     }
 
-    /// Marks it as used: its outcome is recorded.
+    /// Marks the probe as used, after its outcome was recorded.
     pub(super) fn made(mut self) {
         self.is_made = true;
     }
@@ -90,7 +91,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if !is_on_probation || passage.is_probe() || !passage.has_probation() {
             return None;
         }
-        // Boxed: it is rare, and would enlarge the future of every delivery.
+        // Boxed: this rare future would enlarge the future of every delivery.
         async {
             let mut answers = Vec::with_capacity(due.len());
             for one in due {
@@ -102,7 +103,8 @@ impl<P: DispatchPorts> Destinations<P> {
         .await
     }
 
-    /// Admits one delivery as the probe, or because it would not live for another attempt.
+    /// Admits a delivery as the probe, or because its time to live ends before another attempt.
+    /// Defers any other delivery.
     async fn admit(
         &self,
         one: &InFlightDelivery,
@@ -115,7 +117,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if longest_ms == 0 {
             return Answer::Open;
         }
-        // A delivery that is attempted in the slow lane will be the probe there.
+        // A delivery for the slow lane becomes the probe there.
         let moves = self.moves_to_slow_lane(one, count, passage, of);
         let admission = {
             let failures = &mut passage.destination.state().failures;
@@ -133,7 +135,7 @@ impl<P: DispatchPorts> Destinations<P> {
             },
         };
         if !fits_a_message(&one.delivery) {
-            // It cannot wait, and an attempt is better than a dead letter.
+            // The delivery cannot wait, and an attempt is better than a dead letter.
             return Answer::Open;
         }
         let now_ms = self.now_ms();
@@ -176,7 +178,7 @@ impl<P: DispatchPorts> Destinations<P> {
                 Ok(Claimed::Recovered)
             }
             Claim::Probed => {
-                // The other deliveries of this process need not ask.
+                // Adopted, so that the other deliveries of this process do not ask the table.
                 let until_ms = now_ms.saturating_add(PROBE_MS);
                 let failing = stored.failing.map(|spell| Spell { until_ms, ..spell });
                 failing.into_iter().for_each(|spell| adopt(destination, spell, now_ms));
@@ -194,10 +196,10 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Adopts the spell of a failing destination that this process wanted to probe.
+/// Adopts the state of a failing destination that this process wanted to probe.
 fn adopt(destination: &Destination, spell: Spell, now_ms: u64) {
     let failures = &mut destination.state().failures;
-    // During its probe, this process would ignore the spell.
+    // Released first, because a process with a probe ignores the state of others.
     failures.release();
     failures.adopt(spell, now_ms);
 }

@@ -1,8 +1,9 @@
-//! Keeps to `maxPerSecond`: the rate of requests to a destination, from all processes together.
+//! Enforces `maxPerSecond`, the maximum rate of requests of all processes to a destination.
 //!
-//! Each request takes a slot, a place in the line of its destination. All deliveries of an invocation that wait for one
-//! destination share a request to the table. A slot is used at once, or after a short wait in place. A delivery with a later slot
-//! is re-enqueued until then. This wait is not an attempt, and does not extend the time to live. While the table is unreachable,
+//! Each request takes a slot, a place in the line of its destination. All deliveries of an
+//! invocation that wait for one destination share a request to the table. A slot is used at once,
+//! or after a short wait in place. A delivery with a later slot is re-enqueued until then. This
+//! wait is not an attempt, and does not extend the time to live. While the table is unreachable,
 //! each process keeps to its share of the rate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,14 +30,14 @@ use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
 use crate::table::{UNREACHABLE_MS, Unreachable};
 
-/// A delivery without a slot asks again after this time at the earliest.
+/// Minimum wait of a delivery without a slot.
 const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
-/// Tolerated delay of a delivery after its slot. A later delivery gets another slot, once. Then it is attempted at any time,
-/// because a slow queue must not keep it from ever being attempted.
+/// Maximum delay of a delivery after its slot. A later delivery gets another slot, once. After that
+/// it is attempted whenever it arrives; otherwise a slow queue could delay it for ever.
 const LATE_MS: u64 = 5 * SECOND_MS;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Lets deliveries wait for their slot of the rate: that of the destination, or of its recovery.
+    /// Delays deliveries until their slot, of `maxPerSecond` or of the recovery of the destination.
     pub(super) async fn ask_rate(
         &self,
         due: &[InFlightDelivery],
@@ -50,7 +51,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let most = passage.subscription.destination.max_per_second.filter(|_| passage.is_own);
         let rates = most.into_iter().chain(report.map(|report| report.known.rate));
         let per_second = rates.min()?;
-        // Slots of before an outage are those of a faster rate.
+        // A slot from before an outage belongs to a faster rate.
         let has_slot = !recovers && due.iter().any(|one| has_slot(&one.delivery, now_ms));
         if has_slot || passage.has_slot || passage.is_probe() || !can_wait(due, of) {
             return None;
@@ -65,7 +66,8 @@ impl<P: DispatchPorts> Destinations<P> {
         answers
     }
 
-    /// The slot of each delivery; a single one for all, if it is soon. The first value is true if it is.
+    /// Returns true if one slot serves all deliveries, because it is free now or after a wait in
+    /// place. Otherwise each delivery gets an answer with its own slot, or without one.
     async fn slot_of_each(
         &self,
         due: &[InFlightDelivery],
@@ -111,7 +113,8 @@ impl<P: DispatchPorts> Destinations<P> {
         (false, unless_open(answers))
     }
 
-    /// Puts a delivery off for a random time, which depends on the number of deliveries without a place.
+    /// Defers a delivery by a random time, which depends on the number of deliveries without a
+    /// place.
     fn send_away(&self, one: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
         let mut state = rate.passage.destination.state();
         let recovery = recovering::report(&state, now_ms).map(|report| report.known);
@@ -124,8 +127,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Away }
     }
 
-    /// The next free slots: a single one if it is soon, else `count` of them, because deliveries come back separately. Fewer if
-    /// fewer are free in time.
+    /// Takes the next free slots. Takes one if it is soon, else up to `count`, because the
+    /// deliveries then come back separately.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
         let wanted = Wants::of(&of_one.wanted, 1);
@@ -142,7 +145,7 @@ impl<P: DispatchPorts> Destinations<P> {
         taken
     }
 
-    /// Takes slots up to this number; requests missing ones, once.
+    /// Takes up to `count` slots, and requests missing ones from the table.
     async fn take_slots(
         &self,
         rate: &mut Rate<'_>,
@@ -174,7 +177,7 @@ impl<P: DispatchPorts> Destinations<P> {
             let destination = &rate.passage.destination;
             let report = recovering::report(&destination.state(), now_ms).filter(|_| rate.recovers);
             if rate.recovers && report.is_none() {
-                // The item shows that the destination has recovered. `maxPerSecond` has another line.
+                // The item shows that the recovery is over. `maxPerSecond` has a line of its own.
                 rate.recovers = false;
                 let missing = if rate.most.is_none() { count - into.slots.len() } else { 0 };
                 return into.slots.extend(std::iter::repeat_n(now_ms, missing));
@@ -213,12 +216,13 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Time of the next request of this process, if all functions share the rate. `None` if the table is asked again before.
+    /// Time of the next request of this process, if all functions share the rate equally. `None` if
+    /// the table is asked again before then.
     fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> Option<u64> {
         let now_ms = self.now_ms();
         let every_ms = u64::from(self.functions) * SECOND_MS / u64::from(rate.per_second.max(1));
         let next_ms = match own.share_next_ms {
-            // While the destination recovers, not all processes begin at once.
+            // Randomized, so that all processes do not start at the same time during a recovery.
             0 if rate.recovers => {
                 let deferral = Deferral { from_ms: now_ms, spread_ms: every_ms };
                 deferral.until_ms(self.ports.next_jitter())
@@ -234,35 +238,32 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// The slots for deliveries.
 #[derive(Debug, Default)]
 struct Taken {
     slots: Vec<u64>,
     missing: Missing,
 }
 
-/// The reason why deliveries got no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Missing {
-    /// Other processes were faster, or the response came too late: slots may be free soon.
+    /// Other processes were faster, or the response came too late. Slots may be free soon.
     #[default]
     Soon,
     /// The item has a newer recovery than this process.
     Unknown,
     /// The table is unreachable, and this process has used up its share.
     Unreachable,
-    /// No slot is free in their time to live.
+    /// No slot is free within the time to live.
     Full,
 }
 
-/// The line of the slots, and the rate at which they follow each other.
+/// The rate of a request, and the line in which it waits.
 struct Rate<'a> {
     passage: &'a Passage,
     item: ItemKey,
-    /// The rate limit of the subscription.
+    /// `maxPerSecond` of the subscription.
     most: Option<u32>,
     per_second: u32,
-    /// True while the destination recovers from an outage.
     recovers: bool,
     latest_ms: u64,
     deadline: &'a Deadline,
@@ -273,26 +274,26 @@ impl<'a> Rate<'a> {
         if self.recovers { LineName::Recovery } else { LineName::Slots }
     }
 
-    /// The unused slots of this line in this process.
+    /// Returns the unused slots of this process in this line.
     fn own(&self) -> &'a OwnSlots {
         let destination = &self.passage.destination;
         if self.recovers { &destination.recovery } else { &destination.slots }
     }
 
-    /// Counts deliveries that were put off without a place and have one now.
+    /// Counts deliveries that were away without a place and have one now.
     fn note_back(&self, due: &[InFlightDelivery]) {
         let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
         recovering::note_back(&mut self.passage.destination.state(), count);
     }
 
-    /// Adopts the rate of a recovery.
+    /// Adopts the current rate of a recovery.
     fn learn(&mut self, report: Option<Report>) {
         let Some(Report { known, .. }) = report else { return };
         self.per_second = self.most.map_or(known.rate, |most| most.min(known.rate));
     }
 
-    /// A place for each waiting request of this process. While the destination recovers, only places for a wait in place: the
-    /// rate may change soon.
+    /// Requests a place for each waiting request of this process. During a recovery, it requests
+    /// only places that can be awaited in place, because the rate may change soon.
     fn places(
         &self,
         wanted: &AtomicU32,
@@ -301,7 +302,7 @@ impl<'a> Rate<'a> {
         now_ms: u64,
     ) -> TakePlaces {
         let most = report.map_or(u32::MAX, |_| Recovery::places(self.per_second));
-        // `maxPerSecond` is kept in any second.
+        // `maxPerSecond` limits every second, so unused places of the past are not given out.
         let has_most = |known: Recovery| self.most.is_some_and(|most| most <= known.rate);
         let recovery = report.map(|report| report.known).filter(|known| !has_most(*known));
         let earliest_ms = recovery.map_or(now_ms, |known| known.places_from_ms(now_ms));
@@ -318,18 +319,19 @@ impl<'a> Rate<'a> {
     }
 }
 
-/// The latest slot that all of these can use. A slot that they wait for in place is never too late.
+/// Latest slot that all of these deliveries can use. A slot within the wait in place is never too
+/// late.
 fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if a delivery comes back for its slot.
+/// True if a delivery has come back for its slot.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,
         1 => now_ms <= delivery.due_ms.saturating_add(LATE_MS),
-        // It was too late before; it must not be put off for ever.
+        // The delivery was late before. It must not be deferred for ever.
         _ => true,
     }
 }

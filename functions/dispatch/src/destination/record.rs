@@ -56,7 +56,7 @@ impl Passage {
             findings.row = found.row.or(findings.row);
             findings.slow = found.slow.map(|it| (it, at_ms)).or(findings.slow);
             findings.last_failure = last_failure;
-            // A subscription disables its own destination only, and no other address.
+            // A subscription disables only its own destination, not its reply address or its sink.
             if self.is_own {
                 findings.disable = subscription.destination.disable;
             }
@@ -100,13 +100,13 @@ impl Passage {
         let slow = match exchange.answer() {
             _ if is_slow => state.slowness.note_slow(at_ms),
             Some(_) => state.slowness.note_in_time(at_ms),
-            // Refused connections and similar failures are fast, and measure no response.
+            // A refused connection fails fast, and has no response time.
             None => None,
         };
         Found { failing, ceiling, row: row(state, at_ms), slow }
     }
 
-    /// The change of the probation of the destination by the outcome.
+    /// Updates the probation of the destination. Returns the change that the outcome causes.
     fn failing(
         &self,
         state: &mut State,
@@ -120,7 +120,7 @@ impl Passage {
         let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
         let probed = state.failures.is_probing();
         let found = state.failures.record_outcome(&ids, (outcome, status), at_ms);
-        // The outcome does not depend on the destination: another delivery of any process has to probe.
+        // The outcome depends on the event alone, so another delivery of any process has to probe.
         if probed && found.is_none() && !state.failures.is_probing() {
             state.findings(&self.destination, &self.subscription).is_unprobed = true;
             self.destination.note_unshared();
@@ -129,7 +129,7 @@ impl Passage {
     }
 }
 
-/// The row of failures, if its beginning or end is to be published.
+/// Returns the series of failures if its beginning or end has to be published.
 fn row(state: &mut State, now_ms: u64) -> Option<Row> {
     let told_ms = state.row_told_ms;
     match (state.failures.all_failed_since_ms(), told_ms) {

@@ -1,7 +1,8 @@
-//! Destinations that recover from an outage: few requests a second at first, from all processes together.
+//! Limits the rate of destinations that recover from an outage: few requests a second at first,
+//! from all processes together.
 //!
-//! The rule and the rate are `delivery::table::Recovery`, in the item of the destination's limits. This module keeps the recovery
-//! in this process, and its unreported results.
+//! The rule and the rate are in `delivery::table::Recovery`, in the limits item of the destination.
+//! This module keeps a copy of the recovery, and the unreported results of this process.
 
 use delivery::delivery::health::probation::first_ms;
 use delivery::delivery::outcome::Outcome;
@@ -22,14 +23,14 @@ use crate::invocation::Invocation;
 /// Maximum number of requests to the table while its recovery differs from that of this process.
 pub(super) const TRIES: u32 = 3;
 
-/// Begins a recovery, unless this process has it or a later one.
+/// Begins a recovery, unless this process has the same or a later one.
 pub(crate) fn begin(
     state: &mut State,
     ended_ms: Option<u64>,
     ceiling: Option<(u32, u64)>,
     now_ms: u64,
 ) {
-    // The item knows whether the destination still recovers.
+    // Begun whenever possible: the item shows later whether the destination still recovers.
     let Some(ended_ms) = ended_ms.filter(|it| now_ms < it.saturating_add(RECOVERS_MAX_MS)) else {
         return;
     };
@@ -38,27 +39,28 @@ pub(crate) fn begin(
         return;
     }
     let ceiling = ceiling.or_else(|| known?.ceiling);
-    // The item may show that the recovery is over.
+    // Starts as if a delivery had just waited. The item may show that the recovery is over.
     let known = Recovery { waited_ms: now_ms, ..Recovery::beginning(ceiling, ended_ms) };
     state.recovering = Some(Report { known, results: Results::default() });
 }
 
-/// The report in the next request to the table; `None` if the destination does not recover.
+/// Returns the report for the next request to the table; `None` if the destination is not
+/// recovering.
 pub(super) fn report(state: &State, now_ms: u64) -> Option<Report> {
     state.recovering.filter(|report| !report.known.is_over(now_ms))
 }
 
-/// Adopts the recovery of an item. `reported` results are included in it.
+/// Adopts the recovery of an item, which includes the `reported` results.
 pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Option<Results>) {
     let Some(report) = &mut state.recovering else { return };
     if recovery.began_ms >= report.known.began_ms {
-        // A relapse in this process may be newer than the item.
+        // A relapse in this process may be newer than the item, so the known ceiling is kept.
         report.known = recovery.with_ceiling(report.known.ceiling);
     }
     report.results = report.results.without(reported.unwrap_or_default());
 }
 
-/// Counts a delivery that is sent away without a place, unless it counts as away already.
+/// Counts a delivery that goes away without a place, unless it counts as away already.
 pub(super) fn note_away(state: &mut State, is_new: bool) {
     if let Some(report) = &mut state.recovering {
         report.results.away = report.results.away.saturating_add(is_new.into());
@@ -66,7 +68,7 @@ pub(super) fn note_away(state: &mut State, is_new: bool) {
     }
 }
 
-/// Notes that a delivery waits for its place.
+/// Records that a delivery waits for its place.
 pub(super) fn note_wait(state: &mut State) {
     if let Some(report) = &mut state.recovering {
         report.results.waits = true;
@@ -81,14 +83,14 @@ pub(super) fn note_back(state: &mut State, count: usize) {
     }
 }
 
-/// Counts the result of an attempt.
+/// Counts the result of an attempt as good or failed.
 pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u16>) {
     let Some(report) = &mut state.recovering else { return };
-    // These responses begin a probation, but do not depend on the load.
+    // These responses can begin a probation, but do not depend on the load.
     let is_refusal =
         matches!(outcome, Outcome::NotFound | Outcome::Unauthorized | Outcome::Forbidden);
     let is_failure = first_ms(outcome, status).is_some() && !is_refusal;
-    // An unsent request does not count.
+    // A request that was not sent does not count.
     if is_failure {
         report.results.failed = report.results.failed.saturating_add(1);
     } else if !matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
@@ -96,11 +98,11 @@ pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u1
     }
 }
 
-/// The ceiling after a relapse, if the destination was recovering.
+/// Returns the ceiling after a relapse; `None` if the destination was not recovering.
 pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
     let report = state.recovering.as_mut().filter(|it| !it.known.is_over(now_ms))?;
     let ceiling = report.known.ceiling_after_fall(now_ms);
-    // Kept, because the next recovery stays below it.
+    // Kept here too, because the next recovery stays below it.
     report.known.ceiling = Some(ceiling);
     Some(ceiling)
 }
@@ -115,8 +117,8 @@ pub(super) fn note_places(state: &mut State, report: &Report, places: Places) ->
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Reports the results of attempts at a destination that recovers. At once: all processes have to slow down within a second
-    /// or two of a fall.
+    /// Reports the results of attempts at a recovering destination at once. All processes have to
+    /// slow down within a second or two of a relapse.
     pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {
         let destination = &passage.destination;
         let recovers = report(&destination.state(), self.now_ms()).is_some();

@@ -1,4 +1,5 @@
-//! The gate of destinations that asked for a pause by `Retry-After`. The rule is `health::retry_after`.
+//! The gate of destinations that requested a pause by `Retry-After`. The rule is in
+//! `health::retry_after`.
 
 use delivery::delivery::WaitReason;
 use delivery::ports::DispatchPorts;
@@ -11,7 +12,7 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Lets deliveries wait until the end of the requested pause.
+    /// Delays deliveries until the end of the requested pause.
     pub(super) fn ask_requested_wait(
         &self,
         due: &[InFlightDelivery],
@@ -25,7 +26,8 @@ impl<P: DispatchPorts> Destinations<P> {
             return None;
         }
         let wait = |one| {
-            // The destination asked for the wait, and not for what is added to it.
+            // The time to live shortens the random part of the wait, but not the pause that the
+            // destination requested.
             let latest_ms = now_ms.saturating_add(longest_wait_ms(one, passage, now_ms));
             let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
             Answer::Wait { until_ms: until_ms.max(deferral.from_ms), why: WaitReason::RetryAfter }

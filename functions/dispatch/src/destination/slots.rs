@@ -5,35 +5,34 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use delivery::time::duration::SECOND_MS;
 
-/// Tolerated delay of the use of a slot.
+/// Maximum delay after which a slot can still be used.
 const LATE_MS: u64 = SECOND_MS;
 
-/// The slots of one destination in this process.
 #[derive(Debug, Default)]
 pub(super) struct OwnSlots {
-    /// Slots for the deliveries that wait for the lock.
+    /// Number of slots that the deliveries waiting for the lock need.
     pub(super) wanted: AtomicU32,
     pub(super) own: tokio::sync::Mutex<Own>,
 }
 
-/// The slots of a rate in this process.
+/// The slots and the line of one rate.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     /// Unused slots, sorted.
     slots_ms: VecDeque<u64>,
-    /// End of the line of other processes, from the last response of the table.
+    /// End of the line of all processes, from the last response of the table.
     pub(super) line_until_ms: u64,
-    /// While the table is unreachable: time of the next request of this process.
+    /// Time of the next request of this process while the table is unreachable.
     pub(super) share_next_ms: u64,
 }
 
 impl Own {
-    /// Adds slots, which are later than all before.
+    /// Adds slots, which are later than all earlier ones.
     pub(super) fn add(&mut self, slots_ms: impl Iterator<Item = u64>) {
         self.slots_ms.extend(slots_ms);
     }
 
-    /// Removes and returns the next slot that is not over.
+    /// Removes and returns the next usable slot.
     pub(super) fn take(&mut self, now_ms: u64) -> Option<u64> {
         self.slots_ms.retain(|slot_ms| now_ms <= slot_ms.saturating_add(LATE_MS));
         self.slots_ms.pop_front()

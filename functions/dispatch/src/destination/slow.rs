@@ -1,4 +1,5 @@
-//! The gate of slow destinations: their deliveries are attempted in a queue of their own. The rule is `health::slow`.
+//! The gate of slow destinations, whose deliveries are attempted in a queue of their own. The rule
+//! is in `health::slow`.
 
 use adapters::telemetry;
 use delivery::delivery::health::shared::Attempted;
@@ -13,7 +14,8 @@ use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Moves deliveries of a slow destination to the slow lane.
+    /// Moves deliveries to the slow lane if their destination is slow, or their last attempt was
+    /// abandoned.
     pub(super) fn ask_slow_lane(
         &self,
         due: &[InFlightDelivery],
@@ -31,7 +33,8 @@ impl<P: DispatchPorts> Destinations<P> {
         unless_open(due.iter().map(answer))
     }
 
-    /// True if a delivery is attempted in the slow lane and not here, in a request with this many events.
+    /// True if a delivery is attempted in the slow lane instead of here. `events` is the number of
+    /// events of its request.
     pub(super) fn moves_to_slow_lane(
         &self,
         one: &InFlightDelivery,
@@ -44,7 +47,8 @@ impl<P: DispatchPorts> Destinations<P> {
             && fits_a_message(&one.delivery)
     }
 
-    /// Records that an attempt is abandoned. Returns false, and records nothing, if one was abandoned in this spell.
+    /// Records that an attempt is abandoned. Returns false, and records nothing, if one was
+    /// abandoned in this spell of slowness.
     pub(crate) fn abandon(&self, passage: &Passage, started_ms: u64) -> bool {
         let (destination, now_ms) = (&passage.destination, self.now_ms());
         let mut state = destination.state();

@@ -1,7 +1,8 @@
-//! The gate of disabled destinations: an operator disabled them, or they failed for too long.
+//! The gate of disabled destinations. An operator disabled them, or they failed for too long.
 //!
-//! The news list the disabled destinations. Every process that may publish changed topics may write any news. So a delivery is
-//! stopped only after the item of the destination confirms the news.
+//! The news list the disabled destinations. Every process that may publish changed topics can write
+//! any news. Therefore a delivery is stopped only after the item of the destination confirms the
+//! news.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,8 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
-/// The disabled destinations, at most as many as the news contain. True if its item confirms the news.
+/// The disabled destinations of the news. The value is true once the item of the destination has
+/// confirmed the news.
 #[derive(Debug, Default)]
 pub(super) struct Switches(Mutex<BTreeMap<DestinationKey, bool>>);
 
@@ -32,13 +34,14 @@ impl Switches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list of disabled destinations by that of the news.
+    /// Replaces the list of disabled destinations with the list of the news.
     pub(super) fn adopt(&self, news: &AllNews) {
-        // Confirmed again each time: an operator may have changed the switch after the news.
+        // Every read starts unconfirmed, because an operator may have changed the switch after the
+        // news.
         *self.lock() = news.disabled().iter().map(|key| (*key, false)).collect();
     }
 
-    /// Records the switch in the item of a destination.
+    /// Records the switch that the item of a destination contains.
     pub(super) fn note(&self, key: DestinationKey, is_disabled: bool) {
         match is_disabled {
             true => _ = self.lock().insert(key, true),
@@ -56,15 +59,15 @@ impl<P: DispatchPorts> Destinations<P> {
         of: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let is_certain = self.switches.lock().get(&passage.destination.key).copied()?;
-        // Boxed: it is rare, and would enlarge the future of every delivery.
+        // Boxed: this rare future would enlarge the future of every delivery.
         let is_disabled =
             is_certain || self.confirm(&passage.destination, of.deadline).boxed().await;
         let answer = is_disabled.then_some(Answer::End { reason: Reason::DestinationDisabled })?;
         same_for_all(due, answer)
     }
 
-    /// Reads from the item of a destination if it is disabled. The news count while the item cannot be read. The result holds
-    /// until the next read of the news.
+    /// Reads from the item whether the destination is disabled. If the item cannot be read, the
+    /// news apply. The result is used until the next read of the news.
     async fn confirm(&self, destination: &Destination, deadline: &Deadline) -> bool {
         let item = destination.key.health_item(&destination.namespace);
         let is_disabled = match self.table.read::<DestinationState>(&item, deadline).await {

@@ -1,4 +1,5 @@
-//! Notices about destinations are published to the topic that wants them, and delivered as any event.
+//! Publishes notices about destinations to the topic of notices. From there they are delivered like
+//! any event.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use uuid::Uuid;
 use super::Notices;
 use crate::invocation::Invocation;
 
-/// True if a subscription wants notices of these findings. The topic of notices gets none about its own destinations: that would
-/// be an endless loop.
+/// True if a topic receives notices of these findings. The topic of notices gets none about its own
+/// destinations, which would cause an endless loop.
 pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
     let of_itself = |topic: &TopicName| {
         let name = findings.subscription.parse::<SubscriptionName>();
@@ -25,8 +26,8 @@ pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
 }
 
 impl<P: DispatchPorts> Notices<P> {
-    /// Sends the notices of a destination; true if all were sent. They stay beside its state until they are sent. After an
-    /// interruption they are sent again, with the same ids.
+    /// Sends the notices of a destination; true if all were sent. Notices stay in the item of the
+    /// destination until then. A notice that is sent again has the same id.
     pub(crate) async fn send_about_destination(
         &self,
         item: &ItemKey,
@@ -51,7 +52,7 @@ impl<P: DispatchPorts> Notices<P> {
     }
 }
 
-/// A notice as a published record.
+/// Writes a notice as a published record.
 fn published(id: Uuid, at_ms: u64, event: String, topic: &TopicName) -> Message {
     let publication = Publication {
         message: id.to_string(),

@@ -1,6 +1,6 @@
-//! Notices: events about destinations that changed, for the subscribers of one topic.
+//! Sends notices: events about changed destinations, for the subscribers of one topic.
 //!
-//! A notice about a destination waits in the item of that destination until it is sent.
+//! A notice waits in the table item of its destination until it is sent.
 
 mod destinations;
 
@@ -10,7 +10,6 @@ pub(crate) use self::destinations::are_wanted;
 use crate::sending::Sending;
 use crate::table::SharedTable;
 
-/// Composes and sends notices.
 #[derive(Debug)]
 pub(crate) struct Notices<P> {
     pub(crate) table: Arc<SharedTable<P>>,

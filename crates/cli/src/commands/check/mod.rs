@@ -1,13 +1,15 @@
-//! `lastmile check`: finds errors in subscription files before they are deployed, or in what a deployment
-//! has.
+//! `lastmile check`: finds errors in subscription files before they are deployed, or in a
+//! deployment.
 //!
-//! After the findings a table shows whether, where and how often each subscription is tried ([`summary`]).
+//! After the findings, a table shows the destination and the attempts of each subscription
+//! ([`summary`]).
 //!
-//! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a
-//! file could not be read. With `--stack` the subscriptions are also compared with a deployed stack:
-//! its timeout, the addresses it may send to, the sinks it may write to.
+//! Exit code 0 means that the subscriptions can be deployed, perhaps with warnings; 1 that they
+//! cannot; 2 that a file could not be read. With `--stack`, they are also compared with a deployed
+//! stack: its timeout, the addresses it may send to, the sinks it may write to.
 //!
-//! In a deployment, which several owners change, it also finds what none of them can see in their own files.
+//! In a deployment, which several owners change, it also finds problems that no owner can see in
+//! their own files.
 
 mod summary;
 
@@ -79,11 +81,11 @@ enum Output {
     Json,
 }
 
-/// What was found.
+/// The result of the check.
 #[derive(Serialize)]
 struct Report {
     findings: Vec<Finding>,
-    /// Of a deployment, how many subscriptions each owner applied.
+    /// For a deployment, the number of subscriptions of each owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<BTreeMap<String, usize>>,
     /// The number of subscriptions without an error.
@@ -148,8 +150,9 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(Report { findings, owners, subscriptions, summary })
 }
 
-/// Whether AWS gives tokens for the first subscription that needs one, asked for by whoever runs the command: only
-/// that tells whether federation is on in the account without a further permission.
+/// Requests a token for the first subscription that needs one, with the credentials of this person.
+/// This shows whether identity federation is enabled in the account, and needs no further
+/// permission.
 async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     let needed = catalogue.subscriptions().find_map(|of| match of.destination.token_source()? {
         TokenSource::Aws(identity) => Some((of, identity)),
@@ -162,7 +165,8 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Asks IAM, with the credentials of whoever runs the command, about the role of the stack and its AWS targets.
+/// Simulates in IAM the permissions of the stack's role for its AWS targets, with the credentials
+/// of this person.
 #[cfg(feature = "aws")]
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));
@@ -177,7 +181,7 @@ async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding
     }
 }
 
-/// The targets that the role may not use, and how many IAM was not asked about.
+/// The targets that the role may not use, and the number of targets that were not simulated.
 #[cfg(feature = "aws")]
 fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -> Vec<Finding> {
     let refused =
@@ -190,13 +194,14 @@ fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -
     refused.chain(left).collect()
 }
 
-/// Nothing: this build has no client for IAM, and describes no stack.
+/// Returns nothing: this build has no client for IAM, and describes no stack.
 #[cfg(not(feature = "aws"))]
 async fn target_permissions(_: &Stack, _: &Catalogue) -> Vec<Finding> {
     Vec::new()
 }
 
-/// All findings about the subscriptions of a deployment, in the order of their names; those about its settings are last.
+/// All findings about the subscriptions of a deployment, sorted by name; those about its settings
+/// come last.
 fn of_deployment(
     reading: &Reading,
     now_ms: u64,
@@ -213,7 +218,7 @@ fn of_deployment(
     Ok(findings)
 }
 
-/// Findings and subscriptions go to standard output, their numbers to standard error.
+/// Prints findings and subscriptions to standard output, and their numbers to standard error.
 fn print_text(report: &Report) -> anyhow::Result<()> {
     let Report { findings, owners, subscriptions, summary } = report;
     let lines = findings.iter().map(|finding| format!("{}\n", text::line(&finding.to_string())));

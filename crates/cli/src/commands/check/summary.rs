@@ -1,8 +1,8 @@
-//! The table that `check` prints after the findings: destination and attempts of each subscription, or the reason for
-//! none.
+//! The table that `check` prints after the findings: destination and attempts of each subscription,
+//! or the reason for none.
 //!
-//! Separate because findings are about fields. A reader of the findings alone would have to know which subscriptions
-//! have an error, and what the defaults of their dialects are.
+//! Separate because findings only concern single fields. They do not show which subscriptions are
+//! affected by errors, nor the defaults of the dialects.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::operations::lints::AddressRules;
 use crate::terminal::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
-/// The most rows of the table: more than anybody reads, and fewer than a deployment may have.
+/// The most rows of the table; larger deployments exist, but nobody reads more.
 const ROWS_MAX: usize = 10_000;
 
 /// The rules of the deployment about destinations.
@@ -27,7 +27,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The condition under which a subscription is tried; `None` if the deployment is known to allow it.
+    /// The condition under which a subscription makes attempts; `None` if the deployment is known
+    /// to allow its destination.
     fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
         let destination = &subscription.destination;
         if destination.aws.is_some() {
@@ -39,7 +40,7 @@ impl Rules {
     }
 }
 
-/// The table, empty if there is no subscription.
+/// Formats the table; empty if there are no subscriptions.
 pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
     let Reading { catalogue, left_out, .. } = reading;
     let count = catalogue.subscriptions().count() + left_out.len();
@@ -89,7 +90,7 @@ fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Opt
     })
 }
 
-/// Returns true if events of a topic reach a destination that is no topic.
+/// Returns true if events of a topic reach a destination other than a topic.
 fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
     let (mut open, mut seen) = (vec![topic.clone()], HashSet::new());
     while let Some(topic) = open.pop() {
@@ -104,14 +105,15 @@ fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
     false
 }
 
-/// Returns true if the files describe a subscription of a topic, perhaps one with an error.
+/// Returns true if the files describe a subscription of a topic, including subscriptions with
+/// errors.
 fn has_subscriptions(topic: &TopicName, reading: &Reading) -> bool {
     let of_topic = format!("{topic}/");
     reading.catalogue.topic_subscriptions(topic).is_some_and(|of| !of.is_empty())
         || reading.left_out.iter().any(|of| of.name.starts_with(&of_topic))
 }
 
-/// The number of attempts and the time of the last one.
+/// Describes the number of attempts and the time of the last one.
 fn tried<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,

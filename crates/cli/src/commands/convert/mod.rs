@@ -1,7 +1,9 @@
-//! `lastmile convert`: prints what subscription files mean, in the native form, or writes it as objects ([`objects`]).
+//! `lastmile convert`: prints subscription files in the native format, or writes them as objects
+//! ([`objects`]).
 //!
-//! Findings are on standard error. Exit code 0 means that no document has an error, 1 that one has: the others are
-//! printed nevertheless. What it prints is read as the same subscriptions, and printed again as the same text.
+//! Findings go to standard error. Exit code 0 means that no document has an error, 1 that one has;
+//! the others are printed anyway. Reading the output gives the same subscriptions, and converting
+//! it again gives the same text.
 
 mod objects;
 
@@ -36,7 +38,7 @@ pub(crate) struct Arguments {
     owner: String,
 }
 
-/// The error of files that have only other documents.
+/// The error for files without topics and subscriptions.
 const NOTHING: &str = "these files have no Topic and no Subscription to convert";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,8 @@
-//! `convert --objects`: topics as the objects that `apply` would write, for other tools to upload.
+//! `convert --objects`: writes topics as the objects that `apply` would write, for other tools to
+//! upload.
 //!
-//! Separate from printing because it refuses what `apply` refuses. Objects beside the topics belong to a whole deployment,
-//! not to some files, so only `apply` writes them.
+//! Separate from printing because it refuses the same files as `apply`. Objects beside the topics
+//! belong to the whole deployment, so only `apply` writes them.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,10 +23,11 @@ use crate::operations::topics::destinations_of;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// Writes the topics of these files as objects of an owner below a folder. Other files there stay.
+/// Writes the topics of these files as objects of an owner below a folder. Existing files there
+/// stay.
 ///
 /// # Errors
-/// If a topic is larger than its object may be, or a file cannot be written.
+/// If a topic exceeds the size limit of an object, or a file cannot be written.
 pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::Result<ExitCode> {
     let reading = files.reading_with_blank();
     let findings = with_lints(&reading, files.names(), Machine.now_ms(), None)?;
@@ -55,7 +57,7 @@ pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// The objects beside the topics that these files have something for.
+/// The objects beside the topics for which these files have content.
 fn left_out(owner: &str, objects: &DeploymentObjects, reading: &Reading) -> Vec<String> {
     let all = [
         (SETTINGS.to_owned(), objects.settings != SettingsObject::default()),

@@ -1,29 +1,31 @@
-//! Causes for people: two lines each, as wide as the terminal. Pure.
+//! Formats causes for people: two lines each, as wide as the terminal. Pure.
 //!
-//! Separate from reading them, so that tests print any causes at any width.
+//! Separate from reading them, so that tests can format any causes at any width.
 //!
-//! Promises: the first line has the beginning of the title, and the second line continues it beside the subscription.
+//! Promises: the first line has the beginning of the title, and the second line continues it beside
+//! the subscription.
 
 use deadletters::cause::{Cause, CauseId};
 
 use super::title_lines;
 use crate::terminal::text;
 
-/// The causes that are shown: what is set aside, and the most frequent ones.
+/// The most causes that are shown: those set aside, then the most frequent ones.
 const CAUSES_MAX: usize = 30;
-/// `2026-11-20 07:03`
+/// The length of `2026-11-20 07:03`.
 const MINUTES_CHARS: usize = 16;
-/// `2026-11-20 `
+/// The length of `2026-11-20 `.
 const DAY_CHARS: usize = 11;
-/// `2026-`
+/// The length of `2026-`.
 const YEAR_CHARS: usize = 5;
-/// The least room for a title or a subscription on a narrow terminal.
+/// The minimum room for a title or a subscription on a narrow terminal.
 const TEXT_MIN_CHARS: usize = 16;
 const GAP: &str = "  ";
-/// `  <1%  `
+/// The width of `  <1%  `.
 const COUNT_TO_TITLE_CHARS: usize = 8;
 
-/// The causes with a head line, and the commands that continue. `place` has the options that name the container.
+/// Formats the causes with a heading, and with the next commands. `place` has the options that name
+/// the container.
 pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     let total: u64 = causes.iter().map(|cause| cause.count).sum();
     let since = causes.iter().filter_map(|cause| cause.first_ms).min();
@@ -56,7 +58,8 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Count, share and title; then id, the rest of the title, subscriptions, times and trend.
+/// The first line has count, share and title. The second has id, the rest of the title,
+/// subscriptions, times and trend.
 fn two_lines(cause: &Cause, id: &str, indent: usize, width: usize) -> [String; 2] {
     let counts = indent - COUNT_TO_TITLE_CHARS;
     let begin =
@@ -97,7 +100,7 @@ fn subscriptions(cause: &Cause, room: usize) -> String {
     format!("{}{more}", cut(&first, room.saturating_sub(more.len())))
 }
 
-/// `11-20 09:03..10:03Z`; the head line has the year.
+/// Formats `11-20 09:03..10:03Z`; the heading has the year.
 fn times(cause: &Cause) -> String {
     let [first, last] =
         [cause.first_ms, cause.last_ms].map(|ms| text::first_chars(&text::at(ms), MINUTES_CHARS));

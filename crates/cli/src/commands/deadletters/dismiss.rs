@@ -1,4 +1,5 @@
-//! `lastmile deadletters dismiss` and `undismiss`: nothing is to be done about these dead letters.
+//! `lastmile deadletters dismiss` and `undismiss`: marks dead letters as needing no action, or
+//! withdraws that.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub(super) struct Selected {
     ids: Vec<String>,
 }
 
-/// Dead letters that were found.
+/// The dead letters of a search.
 struct Found {
     search: Search,
     filter: Filter,
@@ -70,7 +71,7 @@ impl Selected {
 }
 
 impl Found {
-    /// Records what was done about them, if there are any.
+    /// Stores the dismissal or withdrawal, if there are dead letters.
     async fn record(self, dismissal: Dismissal, what: &str) -> anyhow::Result<ExitCode> {
         let count = self.letters.len();
         if count > 0 {
@@ -91,7 +92,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
     let found = selected.find(LetterState::Dismissed).await?;
-    // Another machine's clock may be ahead of this one.
+    // The clock of another machine may be ahead, so use a later time than the newest dismissal.
     let dismissals = found.letters.iter().filter_map(|id| found.filter.states.dismissal_of(*id));
     let newest_ms = dismissals.filter_map(|of| moment::parse(&of.at)).max().unwrap_or_default();
     let at = rfc3339(Machine.now_ms().max(newest_ms + 1));

@@ -1,4 +1,4 @@
-//! Waits for the ends of what a replay has sent.
+//! Waits for the ends of the deliveries of a replay.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// Waits until everything that was sent has ended, at most this long, and reports it. True if all was delivered.
+/// Waits until all deliveries have ended, at most for this time, and reports them. Returns true if
+/// all were delivered.
 pub(super) async fn wait(
     letters: &DeadLetters,
     job: &ReplayJob,

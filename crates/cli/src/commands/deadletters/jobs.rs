@@ -1,4 +1,5 @@
-//! `lastmile deadletters jobs`: the replay jobs, from their ledgers, and what became of their deliveries.
+//! `lastmile deadletters jobs`: lists the replay jobs from their ledgers, with the ends of their
+//! deliveries.
 
 use std::process::ExitCode;
 
@@ -32,7 +33,7 @@ const COLUMNS: [&str; 14] = [
     "other",
     "state",
 ];
-/// Where results are not recorded.
+/// Stands for results that are not recorded.
 const NOT_RECORDED: &str = "?";
 /// The most dead letters that a table lists.
 const LISTED_MAX: usize = 200;
@@ -72,7 +73,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// A job, with the ends that are dead letters again, oldest first.
+/// Prints a job with its deliveries that became dead letters again, oldest first.
 fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::Result<ExitCode> {
     let with_letters = || {
         let mut json = json(job);
@@ -109,7 +110,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lines about the person who started a job, its rate and its note, as far as the ledger has them.
+/// Lines with the person who started a job, its rate and its note, as far as the ledger has them.
 fn started(header: &JobHeader) -> String {
     let by = header.by.as_ref().map(|by| format!("by: {by}"));
     let rate = header.rate.map(|rate| format!("at most: {rate}"));
@@ -118,7 +119,7 @@ fn started(header: &JobHeader) -> String {
     known.map(|line| format!("{}\n", text::line(&line))).collect()
 }
 
-/// The ends that are dead letters again, oldest first.
+/// The ends of deliveries that became dead letters again, oldest first.
 fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
     let mut again: Vec<&StoredReplayEnd> =
         ends.values().filter(|end| end.state == ReplayOutcome::DeadAgain).collect();

@@ -1,4 +1,4 @@
-//! Dead letters as JSON, for tools.
+//! Formats dead letters as JSON, for tools.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-/// A dead letter as `list` shows it.
+/// A dead letter in a list.
 #[derive(Debug, Serialize)]
 pub(super) struct ListedJson<'a> {
     id: Uuid,
@@ -37,7 +37,7 @@ pub(super) struct ListedJson<'a> {
     event_type: Option<&'a str>,
     source: Option<&'a str>,
     state: LetterState,
-    /// The job that replayed it; not one that is uncertain.
+    /// The job that replayed it, unless that is uncertain.
     replayed: Option<&'a str>,
 }
 
@@ -67,19 +67,19 @@ impl<'a> ListedJson<'a> {
     }
 }
 
-/// What is known of a dead letter besides its blob.
+/// Data about a dead letter that is not in its blob.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links<'a> {
-    /// Its state, and those of others.
+    /// The states of all dead letters of the container.
     pub(super) states: &'a LetterStates,
-    /// How that delivery ended.
+    /// The end of its replay.
     pub(super) end: Option<&'a ReplayEndState>,
     /// Other dead letters of the same event.
     pub(super) same_event: Option<&'a SameEvent>,
 }
 
 impl<'a> Links<'a> {
-    /// Only its state.
+    /// Links with the state only.
     pub(super) fn of(states: &'a LetterStates) -> Self {
         Self { states, end: None, same_event: None }
     }
@@ -90,7 +90,7 @@ impl<'a> Links<'a> {
 pub(super) struct DeadLetterJson<'a> {
     #[serde(flatten)]
     listed: ListedJson<'a>,
-    /// Who failed last.
+    /// The party that failed last.
     failed: FailedAt,
     published_at: Option<String>,
     last_attempt_at: Option<String>,
@@ -116,7 +116,7 @@ pub(super) struct DeadLetterJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_event: Vec<SameEventJson<'a>>,
     event: Box<RawValue>,
-    /// The bytes of the event, where `event` has other characters.
+    /// The exact bytes of the event, if `event` cannot represent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_base64: Option<String>,
 }
@@ -137,14 +137,14 @@ impl<'a> DestinationStateJson<'a> {
     }
 }
 
-/// The dead letter that one was a replay of.
+/// The dead letter of which this one was a replay.
 #[derive(Debug, Serialize)]
 struct ReplayOfJson<'a> {
     letter: Uuid,
     job: &'a str,
 }
 
-/// How the replay of a dead letter ended, as far as that is known.
+/// The end of the replay of a dead letter, as far as known.
 #[derive(Debug, Default, Serialize)]
 struct ReplayEndJson<'a> {
     state: &'static str,
@@ -178,7 +178,7 @@ struct SameEventJson<'a> {
     reason: &'a str,
 }
 
-/// That a dead letter was dismissed.
+/// The dismissal of a dead letter.
 #[derive(Debug, Serialize)]
 struct DismissedJson<'a> {
     at: &'a str,
@@ -227,9 +227,10 @@ impl<'a> DeadLetterJson<'a> {
     }
 }
 
-/// The event as JSON on one line: JSON strings contain no line ends, so those of an event are white space
-/// between its parts. Unpaired surrogates are replaced, and the bytes follow in base64, or readers of the lines
-/// would fail at this one. What is not JSON, or nests too deep, is a string.
+/// Formats the event as JSON on one line. JSON strings contain no line ends, so those of an event
+/// are white space between its tokens. Unpaired surrogates are replaced and the exact bytes added
+/// in Base64, because readers would fail at such a line. An event that is not JSON, or is nested
+/// too deeply, becomes a string.
 fn event(text: &str) -> (Box<RawValue>, Option<String>) {
     let json = |json: &str| RawValue::from_string(json.replace(['\n', '\r'], " ")).ok();
     let portable = portable(text);

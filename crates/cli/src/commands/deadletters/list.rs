@@ -1,5 +1,5 @@
-//! `lastmile deadletters list`: the newest dead letters; or with `--follow` also those to come ([`follow`]);
-//! or with `--full` whole ones ([`full`]).
+//! `lastmile deadletters list`: prints the newest dead letters; with `--follow` also new ones
+//! ([`follow`]), with `--full` complete ones ([`full`]).
 
 use std::process::ExitCode;
 
@@ -87,7 +87,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `50 of 5,004 dead letters`; fewer may be there than are shown, if some were removed meanwhile.
+/// Formats `50 of 5,004 dead letters`. The total may be smaller than the number shown, if some were
+/// removed meanwhile.
 fn of_all(shown: u64, total: ListedTotal) -> String {
     let count = text::dead_letters(total.count);
     match total.is_all {

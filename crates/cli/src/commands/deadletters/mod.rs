@@ -1,8 +1,8 @@
 //! `lastmile deadletters`: lists dead letters in their container, and replays them.
 //!
-//! One verb, one file; what they share is the crate `deadletters`. Data goes to standard output,
-//! everything else to standard error. Exit code 0 means found (and done), 1 that nothing was found or
-//! something failed.
+//! Each subcommand has one file; the crate `deadletters` has the shared code. Data goes to standard
+//! output, everything else to standard error. Exit code 0 means found (and done), 1 that nothing
+//! was found or something failed.
 
 mod causes_text;
 mod dismiss;

@@ -1,4 +1,5 @@
-//! Dead letters that are stored while a command runs. Those that were there before are listed again, and not read.
+//! Finds dead letters that are stored while a command runs. Earlier blobs are listed again, but not
+//! read.
 
 use std::collections::HashSet;
 
@@ -8,19 +9,18 @@ use deadletters::filter::Filter;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 
-/// The dead letters of a container that match and were not there before.
 pub(super) struct NewLetters {
     letters: DeadLetters,
     filter: Filter,
     recent_ms: Option<u64>,
-    /// The keys of blobs that were there or were read.
+    /// The keys of earlier blobs, and of blobs that were read.
     seen: HashSet<String>,
     looked_ms: u64,
 }
 
 impl NewLetters {
-    /// All that is there now is not new. With a time, only dead letters are listed that were decided at most so long
-    /// before a look: one that storage refused for longer is not found.
+    /// Treats all current dead letters as known. With `recent_ms`, lists only folders of that time
+    /// before each check. Then dead letters that storage refused for longer are missed.
     pub(super) async fn after_now(
         letters: DeadLetters,
         filter: Filter,
@@ -32,12 +32,12 @@ impl NewLetters {
         Ok(new)
     }
 
-    /// Leaves out dead letters that were read by other means.
+    /// Marks dead letters as known that the caller has read otherwise.
     pub(super) fn leave_out(&mut self, letters: &[StoredDeadLetter]) {
         self.seen.extend(letters.iter().map(|letter| letter.key.clone()));
     }
 
-    /// Reads the dead letters that have come since the last call, oldest first.
+    /// Reads the dead letters that were stored since the last call, oldest first.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let listed = self.listed();
         self.looked_ms = Machine.now_ms();
@@ -47,10 +47,10 @@ impl NewLetters {
         Ok(new)
     }
 
-    /// Restricts the folders; the filter itself decides what in them matches.
+    /// The filter for folders; the filter of the caller decides within them.
     fn listed(&self) -> Filter {
         let recent = self.recent_ms.map(|recent_ms| self.looked_ms.saturating_sub(recent_ms));
-        // `None` is less than any time, so the later limit holds.
+        // `None` sorts before every time, so the maximum is the stricter limit.
         Filter { since_ms: self.filter.since_ms.max(recent), ..self.filter.clone() }
     }
 }

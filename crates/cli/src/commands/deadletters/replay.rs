@@ -1,4 +1,10 @@
 //! `lastmile deadletters replay`: sends dead letters again, after counting them exactly.
+//!
+//! Prints the plan, the omitted dead letters, the target and the rate. Then it asks, and runs the
+//! job. `--until-quiet` repeats this in rounds ([`super::until_quiet`]).
+//!
+//! Promises: an unreadable ledger, or a queue that does not respond, stops the command before
+//! anything is sent.
 
 use std::process::ExitCode;
 
@@ -84,17 +90,16 @@ pub(super) struct Arguments {
     until_quiet: Option<u64>,
 }
 
-/// The result of one replay.
 pub(super) enum Round {
     /// There was nothing to send.
     Nothing(ExitCode),
-    /// Nothing was sent, as somebody wished.
+    /// The person declined.
     Declined,
     /// A job has sent dead letters.
     Sent {
-        /// True if it has sent all of them, and all were delivered where that was waited for.
+        /// True if all were sent and, if the command waited, delivered.
         is_done: bool,
-        /// True if each was a replay that became a dead letter again.
+        /// True if each was a failed replay.
         are_all_back: bool,
     },
 }
@@ -126,7 +131,7 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     }
 }
 
-/// Finds, counts and sends dead letters once: all that match, or of these new ones.
+/// Finds, counts and sends dead letters once: all that match, or those in `new`.
 pub(super) async fn round(
     letters: DeadLetters,
     arguments: Arguments,
@@ -181,7 +186,8 @@ pub(super) async fn round(
         return Ok(Round::Declined);
     }
     let are_all_back = plan.are_all_back();
-    // Before the job starts: a queue that does not respond must not leave a ledger.
+    // Open the sender before the job starts, so that a queue that does not respond leaves no
+    // ledger.
     let (sender, queue) = queues.sender(&target, None).await?;
     let results = are_recorded(&queues, &target, queue.as_ref(), letters, &plan).await?;
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
@@ -204,10 +210,10 @@ fn target(url: Option<Url>, topic: Option<TopicName>) -> ReplayTarget {
     }
 }
 
-/// Plans what would be sent, with lines about what is left out.
+/// Plans a replay, with lines about omitted dead letters.
 ///
 /// # Errors
-/// A ledger that cannot be read, and that may say that some of them are not open.
+/// When a ledger is unreadable, because its dead letters may no longer be open.
 async fn plan(
     letters: &DeadLetters,
     ids: &[String],
@@ -233,7 +239,7 @@ async fn plan(
     Ok((plan, lines))
 }
 
-/// Warns of dead letters that a job which is not done would send too, if it still runs.
+/// The warning about dead letters that an unfinished job may send too.
 fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String> {
     let ids = plan.ids();
     let jobs: Vec<&str> = ids.iter().filter_map(|letter| states.planned_by(*letter)).collect();
@@ -245,10 +251,10 @@ fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String>
     ))
 }
 
-/// True if the ends of deliveries will be recorded in this container. Prints a note if not.
+/// Returns true if the ends of deliveries will be recorded in this container. Prints a note if not.
 ///
 /// # Errors
-/// When nothing names a queue, and the `lastmile dev` on this machine has other dead letters.
+/// When no option names a queue, and the `lastmile dev` on this machine has other dead letters.
 async fn are_recorded(
     queues: &ReplayQueues,
     target: &ReplayTarget,
@@ -274,7 +280,8 @@ async fn are_recorded(
     Ok(false)
 }
 
-/// Leaves out what was set aside of subscriptions that are still stopped; says so in these lines.
+/// Removes dead letters that were set aside and whose subscriptions are still stopped; returns
+/// lines about them.
 async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;
@@ -293,7 +300,7 @@ fn plan_of(letters: &[StoredDeadLetter], filter: &Filter, target: &ReplayTarget)
     plan
 }
 
-/// What would be sent where, and how much of it was sent before.
+/// Describes the replay: targets, numbers, and the number of dead letters sent before.
 fn summary(filter: &Filter, plan: &ReplayPlan, target: &ReplayTarget) -> String {
     let count = text::dead_letters(plan.len() as u64);
     let mut lines = match target {

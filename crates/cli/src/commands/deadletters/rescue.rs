@@ -1,8 +1,8 @@
 //! `lastmile deadletters rescue`: moves the messages of a last-resort queue into the container.
 //!
-//! Dead letters are sent to that queue when their storage refused for too long. Each message is
-//! read as the deadletter function reads it, stored under the key it would have had, and deleted
-//! only then: an interruption loses nothing, and a message stored twice is one blob.
+//! Dead letters are sent to that queue if their storage refuses them for too long. Each message is
+//! parsed as the deadletter function does, stored under its normal key, and only then deleted.
+//! Therefore an interruption loses nothing, and a message that is stored twice gives one blob.
 
 use std::process::ExitCode;
 
@@ -29,10 +29,10 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// Messages of one receive.
+/// The most messages of one receive.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 const BATCH_MAX: i32 = 10;
-/// How long to wait for a message: a receive without waiting may miss what is in the queue.
+/// The wait of a receive; without waiting it may miss messages.
 const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
@@ -62,8 +62,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             match rescue(&client, &url, container, message).await {
                 Ok(()) => rescued += 1,
                 Err(problem) => {
-                    // Hidden until the queue's visibility timeout ends, so it is not received again
-                    // at once.
+                    // The message stays hidden until the visibility timeout ends, so the next
+                    // receive does not return it.
                     left += 1;
                     let id = message.message_id().unwrap_or_default();
                     note(format_args!(
@@ -88,7 +88,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 
-/// The given queue, or that of the stack.
+/// The given queue, or the queue of the stack.
 async fn queue_url(arguments: &Arguments) -> anyhow::Result<Url> {
     if let Some(url) = &arguments.queue_url {
         return Ok(url.clone());
@@ -109,7 +109,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
-/// The queue that a message counts as received from. Publishers wrote what the events queue gave up; other dead letters only we send.
+/// The queue that a message counts as received from. Publishers wrote the messages that the events
+/// queue moved away; only lastmile sends other dead letters.
 fn source(message: &Message) -> QueueName {
     let attributes = message.attributes();
     let given_up_by =
@@ -135,7 +136,7 @@ async fn rescue(
     let tag = Some(tagging(BlobTag::DeadLetter));
     container.put_if_absent(&key, blob::bytes(&letter, Some(why)), tag).await?;
     let stored = Some((container.name.clone(), key));
-    // Nobody else reports it: the function has only moved the message.
+    // Record the end here, because the function only moved the message.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
         let (key, bytes) =
             write_ends(&container.prefix, end.replay.job(), std::slice::from_ref(&end));

@@ -1,4 +1,9 @@
 //! `lastmile deadletters replay --resume`: continues a job that was interrupted or has stopped.
+//!
+//! Separate from [`super::replay`] because the plan and the target come from the ledger.
+//!
+//! Promises: an address outside this machine that only the ledger names is used only after a
+//! confirmation, even with `--yes`.
 
 use std::process::ExitCode;
 
@@ -20,7 +25,7 @@ use crate::terminal::usage::usage_error;
 /// The most uncertain chunks that are listed by number.
 const LISTED_CHUNKS_MAX: usize = 20;
 
-/// Continues a job.
+/// Resumes a job.
 pub(super) async fn run(
     letters: &DeadLetters,
     job: &str,
@@ -73,11 +78,11 @@ pub(super) async fn run(
     }
 }
 
-/// Asks about an address that only the ledger of a job names. Who can write to the container can
-/// change a ledger, and `--yes` is given before anybody has seen the address.
+/// Asks about a URL that only the ledger of a job names. Anyone with write access to the container
+/// can change a ledger, and `--yes` is given before anybody has seen the URL.
 ///
 /// # Errors
-/// When nobody can be asked.
+/// When there is no terminal for the question.
 fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     let shown = display(address);
     is_confirmed(
@@ -89,7 +94,7 @@ fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     )
 }
 
-/// Lists the uncertain chunks, and says whether they are sent again.
+/// Lists the uncertain chunks, and states whether they are sent again.
 fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
     let mut numbers: Vec<String> =

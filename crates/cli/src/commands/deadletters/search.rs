@@ -1,4 +1,7 @@
-//! A search: its progress, its cost, and the exit code for what it found.
+//! Runs a search: its progress, its cost, and its exit code.
+//!
+//! Separate because all subcommands that search report in the same way. A search without a result
+//! prints alternatives, such as other containers or existing names.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,15 +20,14 @@ use crate::terminal::output::note;
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// The most causes that are listed for one that does not exist.
+/// The most existing causes that are listed if the wanted one does not exist.
 const CAUSES_MAX: usize = 20;
-/// A read of more blobs than these is counted before it begins: it takes some seconds.
+/// Reads of more blobs print their number first, because they take some seconds.
 const UNCOUNTED_READS_MAX: u64 = 1_000;
 
-/// The most names that are listed for one that does not exist.
+/// The most existing names that are listed if the wanted one does not exist.
 const NAMES_MAX: usize = 20;
 
-/// A search under way.
 pub(super) struct Search {
     pub(super) letters: DeadLetters,
     began_ms: u64,
@@ -42,12 +44,12 @@ impl Search {
         Self { letters, began_ms: Machine.now_ms(), bar }
     }
 
-    /// Removes the progress, before data is written to the same terminal.
+    /// Removes the progress bar, before data is written to the same terminal.
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// Calls [`Self::finish`]; if nothing was found, after what there is instead.
+    /// Calls [`Self::finish`]; prints alternatives first if nothing was found.
     pub(super) async fn finish_filtered(
         &self,
         filter: Filter,
@@ -63,7 +65,7 @@ impl Search {
         Ok(self.finish(found))
     }
 
-    /// Prints the container with dead letters, or else the names or the causes that there are instead of those wanted.
+    /// Prints other containers with dead letters; otherwise the existing names or causes.
     async fn note_alternatives(&self, filter: Filter) -> anyhow::Result<()> {
         let nearby = self.letters.nearby().await?;
         if !nearby.is_empty() {
@@ -85,7 +87,7 @@ impl Search {
         let wanted = filter.causes.clone();
         let any_cause = Filter { causes: Vec::new(), ..filter };
         let causes = self.letters.causes(&any_cause).await?;
-        // A replay may leave out every letter of a cause that exists.
+        // The cause may exist although a replay excludes all its dead letters.
         let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
         if !causes.iter().any(exists) {
             let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
@@ -94,7 +96,7 @@ impl Search {
         Ok(())
     }
 
-    /// Reports on standard error what was found; the exit code says whether anything was.
+    /// Reports the number of results on standard error; the exit code is 1 if there are none.
     pub(super) fn finish(&self, found: usize) -> ExitCode {
         if found == 0 {
             self.report("nothing found");
@@ -103,13 +105,13 @@ impl Search {
         self.finish_with(&text::dead_letters(found as u64))
     }
 
-    /// Reports in these words that something was found.
+    /// Reports this text on standard error, with exit code 0.
     pub(super) fn finish_with(&self, what: &str) -> ExitCode {
         self.report(what);
         ExitCode::SUCCESS
     }
 
-    /// Prints how many blobs are no dead letters, and returns whether there are any.
+    /// Prints the number of blobs that are not dead letters; returns true if there are any.
     pub(super) fn note_unreadable(&self) -> bool {
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
@@ -154,7 +156,8 @@ fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
     }
 }
 
-/// Prints how many dead letters are being replayed: a search for open ones does not show them.
+/// Prints the number of dead letters that are being replayed, because a search for open ones does
+/// not include them.
 fn note_replaying(filter: &Filter) {
     let counts = filter.states.known_counts();
     let count = counts.iter().find(|(state, _)| *state == LetterState::Replaying);
@@ -167,7 +170,7 @@ fn note_replaying(filter: &Filter) {
     }
 }
 
-/// Prints the counts of other states in the container, whatever the rest of the filter.
+/// Prints the counts of other states in the container, ignoring the rest of the filter.
 fn note_other_states(filter: &Filter) {
     let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
     if !others.is_empty() && !filter.is_of_any_state() {
@@ -175,14 +178,14 @@ fn note_other_states(filter: &Filter) {
     }
 }
 
-/// The containers that have dead letters, near one that has none.
+/// Describes containers with dead letters near an empty one.
 fn other_containers(name: &str, nearby: &[String]) -> String {
     let options: Vec<String> =
         nearby.iter().map(|name| format!("--container {}", shell::typed(name))).collect();
     format!("there are no dead letters in {name}, but in {}", options.join(" and "))
 }
 
-/// The names that there are instead of a wanted one.
+/// Describes existing names instead of a missing one.
 fn other_names(missing: &MissingName) -> String {
     let MissingName { level, wanted, existing } = missing;
     let shown: Vec<String> = existing.iter().take(NAMES_MAX).map(|name| text::line(name)).collect();
@@ -196,7 +199,7 @@ fn other_names(missing: &MissingName) -> String {
     )
 }
 
-/// The causes that there are instead of a wanted one.
+/// Describes existing causes instead of a missing one.
 fn other_causes(wanted: &str, causes: &[Cause]) -> String {
     if causes.is_empty() {
         return format!("no dead letter has the cause {wanted}, and without --cause none matches");

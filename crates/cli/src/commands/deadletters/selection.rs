@@ -1,4 +1,4 @@
-//! The options that the verbs share: the container, and which of its dead letters.
+//! The options that the subcommands share: the container, and the filter.
 
 use deadletters::DeadLetters;
 use deadletters::filter::Filter;
@@ -23,14 +23,15 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// The dead letters, and the filter with their states.
+    /// Opens the dead letters, and the filter with their states.
     pub(super) async fn open(self) -> anyhow::Result<(DeadLetters, Filter)> {
         self.open_in(LetterState::Open).await
     }
 
-    /// Opens them with this state as the default.
+    /// Opens the dead letters, with this state as the default of the filter.
     pub(super) async fn open_in(self, state: LetterState) -> anyhow::Result<(DeadLetters, Filter)> {
-        // A wrong filter is reported even where nothing can be read.
+        // Parse the filter first, so that an invalid one is reported even if the container cannot
+        // be read.
         let filter = self.filter.filter_in(state)?;
         let letters = self.container.open().await?;
         let filter = letters.with_states(filter).await?;
@@ -44,20 +45,20 @@ impl SelectionArgs {
         self.container.options()
     }
 
-    /// Whether all dead letters match.
+    /// Returns true if no filter is set.
     pub(super) fn is_of_all(&self) -> bool {
         self.filter.is_empty()
     }
 
-    /// The same for a verb that searches once, and reports what that cost.
+    /// Opens the dead letters for a subcommand that searches once, and reports the cost.
     pub(super) async fn search(self) -> anyhow::Result<(Search, Filter)> {
         let (letters, filter) = self.open().await?;
         Ok((Search::start(letters), filter))
     }
 }
 
-/// Takes each of the dead letters of these ids, or without any, of all that match the filter. Says which of
-/// those with these ids do not match it only because of their state.
+/// Calls `take` with each of the dead letters with these ids; without ids, with all that match the
+/// filter. Returns a note about dead letters with these ids whose state does not match.
 pub(super) async fn take_each(
     letters: &DeadLetters,
     ids: &[String],
@@ -82,7 +83,7 @@ pub(super) async fn take_each(
     Ok(Some(line).filter(|_| !counts.is_empty()))
 }
 
-/// `3 delivered`
+/// Formats `3 delivered`.
 pub(super) fn in_state((state, count): &(LetterState, u64)) -> String {
     format!("{} {state}", text::grouped(*count))
 }

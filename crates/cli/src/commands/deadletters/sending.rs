@@ -1,4 +1,4 @@
-//! Sends what a job has left to send, and reports it.
+//! Sends the remaining dead letters of a job, and reports the result.
 
 use std::future::pending;
 
@@ -16,8 +16,8 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// Runs a job of the container that these options name. True if it has sent everything, and all of it was delivered
-/// where that is waited for.
+/// Runs a job of the container that these options name. Returns true if it has sent everything and,
+/// if the command waits, all was delivered.
 pub(super) async fn send(
     letters: &DeadLetters,
     mut job: ReplayJob,
@@ -41,7 +41,7 @@ pub(super) async fn send(
     };
     let ran = job.run(sender, options, interrupted(), on_event).await;
     bar.finish_and_clear();
-    // Before the error, if there is one: what was sent has been sent.
+    // Report the progress before an error.
     let resume = format!("lastmile deadletters replay{place} --resume {}", shell::typed(&name));
     out(&report(&name, &job.counts(), all, &resume))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
@@ -53,9 +53,9 @@ pub(super) async fn send(
     Ok(is_done)
 }
 
-/// Waits for Ctrl-C, and says what it does.
+/// Waits for Ctrl-C, and prints its effect.
 async fn interrupted() {
-    // A process that cannot be asked to stop sends everything.
+    // A process without signal handling sends everything.
     if interrupt::requested().await.is_err() {
         return pending().await;
     }

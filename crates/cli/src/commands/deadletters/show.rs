@@ -1,4 +1,4 @@
-//! `lastmile deadletters show`: everything about a dead letter.
+//! `lastmile deadletters show`: prints all details of a dead letter.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ use crate::terminal::text::attempts::{Attempts, without_duration};
 use crate::views::replay_end::NO_END;
 use crate::views::unreadable_ledger::not_shown;
 
-/// How many dead letters of the same event are listed.
+/// The most dead letters of the same event that are listed.
 const SAME_EVENT_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     search.finish_filtered(Filter::default(), found.len()).await
 }
 
-/// Everything about a dead letter.
+/// Formats all details of a dead letter.
 fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     let optional = |name: &'static str, value: &Option<String>| {
         value.as_deref().map(|text| (name, text::line(text)))
@@ -120,7 +120,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     description
 }
 
-/// Who failed last, and where, if that is not the destination.
+/// The party that failed last, if it is not the destination, and its address.
 fn failed(letter: &StoredDeadLetter) -> Option<String> {
     let failure = letter.failure();
     let address = failure.destination.map(|of| format!(", {}", text::line(of)));
@@ -131,7 +131,7 @@ fn failed(letter: &StoredDeadLetter) -> Option<String> {
     }
 }
 
-/// Other dead letters of the same event.
+/// Formats other dead letters of the same event.
 fn same_event(SameEvent { letters, is_whole }: &SameEvent) -> String {
     let line = |other: &StoredDeadLetter| {
         let (subscription, reason) = (other.subscription.to_string(), &other.reason);
@@ -179,7 +179,7 @@ fn describe_sending(record: &ReplayRecord) -> String {
     }
 }
 
-/// What happened at a sink that did not accept the dead letter.
+/// Describes the failure at a sink that did not accept the dead letter.
 fn describe_sink(sink: &StoredSink) -> String {
     let fields = [
         sink.destination.as_deref().map(|text| ("destination", text::line(text))),
@@ -223,7 +223,7 @@ fn headers(headers: &[(String, String)]) -> String {
     headers.iter().map(line).collect()
 }
 
-/// The attempts, or the reason for having none.
+/// The attempts, or the reason why there are none.
 fn attempts(letter: &StoredDeadLetter) -> String {
     let attempts = Attempts {
         count: letter.attempts,
@@ -242,13 +242,14 @@ fn attempts(letter: &StoredDeadLetter) -> String {
     said
 }
 
-/// Gives the reason for having no attempt: the destination's last failure of another delivery.
+/// The reason why there was no attempt: the destination's last failure of another delivery.
 fn never_attempted(failing: Option<&FailingDestination>) -> String {
     let Some(FailingDestination { since_ms, outcome, status, detail }) = failing else {
         return "there was no attempt".to_owned();
     };
     let last = match (status, detail) {
-        // The detail of a response is what the destination said, else why there was none.
+        // The detail of a response is text of the destination. Otherwise it is the reason why there
+        // was no response.
         (None, Some(detail)) => text::line(detail),
         (Some(_), Some(detail)) => {
             format!("{}: {}", without_duration(outcome, *status), text::line(detail))

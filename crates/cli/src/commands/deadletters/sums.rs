@@ -1,4 +1,4 @@
-//! `lastmile deadletters why --by`: how many dead letters of what, as bars.
+//! `lastmile deadletters why --by`: counts dead letters by a field, as bars.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,9 +17,9 @@ use crate::terminal::text;
 const BAR_MAX_CHARS: u64 = 40;
 /// Longer names are cut.
 const NAME_MAX_CHARS: usize = 60;
-/// The last hours that are shown.
+/// The number of last hours that are shown.
 const HOURS_MAX: usize = 48;
-/// The names with the greatest counts that are shown.
+/// The number of names with the greatest counts that are shown.
 const NAMES_MAX: usize = 20;
 
 /// A property to count by.
@@ -32,7 +32,7 @@ pub(super) enum By {
     Hour,
 }
 
-/// Counts the dead letters that match by each of these.
+/// Counts the matching dead letters by each of these fields.
 pub(super) async fn run(
     search: &Search,
     filter: Filter,
@@ -82,7 +82,7 @@ fn hours(stats: &Stats) -> String {
     chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX)
 }
 
-/// Names as they are shown, those with the greatest counts first.
+/// Names for display, those with the greatest counts first.
 fn named(counts: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     let sorted = greatest_first(counts).into_iter();
     sorted.map(|(name, count)| (display_name(name), count)).collect()
@@ -119,7 +119,7 @@ fn chart(title: &str, counts: &[(String, u64)], shown_max: usize) -> String {
     lines
 }
 
-/// A bar in eighths of a character, at least one of them.
+/// Formats a bar in eighths of a character, at least one.
 fn bar(count: u64, greatest: u64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (count.saturating_mul(BAR_MAX_CHARS * 8) / greatest.max(1)).max(1);

@@ -1,16 +1,17 @@
-//! A title on two lines, of which the second has less room. Pure.
+//! Splits a title into two lines, of which the second has less room. Pure.
 //!
-//! Separate from the lists that show titles, because the rule is about text alone.
+//! Separate from the lists that show titles, because the rule only concerns text.
 //!
-//! Promises: nothing is left out that has room. Otherwise the beginning stays, which has the status, and the end, which often has the
-//! field. Sentences at the end that name no field are left out first.
+//! Promises: a title that fits is complete. Otherwise the beginning stays (it has the status), and
+//! the end (it often has the field). Sentences at the end that name no field are omitted first.
 
 use crate::terminal::text::first_chars;
 
-/// A shorter part of a word at the beginning of the second line is left out with the words before it.
+/// If the second line would begin with a shorter part of a word, that part is omitted with the
+/// words before it.
 const WORD_PART_MAX_CHARS: usize = 12;
 
-/// The words that have room on the first line, and the others.
+/// Splits a title after the words that fit on the first line.
 pub(super) fn broken(title: &str, room: usize) -> [&str; 2] {
     let first = first_chars(title, room + 1);
     if first.chars().count() <= room {
@@ -21,7 +22,7 @@ pub(super) fn broken(title: &str, room: usize) -> [&str; 2] {
     [first, rest.trim_start()]
 }
 
-/// Two lines that have room. An ellipsis stands for what is left out.
+/// Fits a title into two lines. An ellipsis replaces omitted text.
 pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] {
     let [first, rest] = broken(title, room);
     if rest.chars().count() <= rest_room {
@@ -45,7 +46,7 @@ pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] 
     [format!("{}…", first_chars(title, room.saturating_sub(1))), end]
 }
 
-/// The sentences that have room, or the first, unless a field follows the others.
+/// The first sentences that fit, at least one; `None` if a field follows them.
 fn first_sentences(title: &str, room: usize) -> Option<String> {
     let names_field = title.rsplit_once(": ").is_some_and(|(_, last)| !last.contains(' '));
     let is_end = |at: &usize| {

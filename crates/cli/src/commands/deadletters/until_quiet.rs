@@ -1,7 +1,9 @@
-//! Replays in rounds, until no dead letter has come for a time and the stack's dead-letter queue is empty.
+//! Replays in rounds, until no dead letter has arrived for some time and the stack's dead-letter
+//! queue is empty.
 //!
-//! Separate from [`super::replay`], which is one round. Processes know of a pause for a few minutes after it has ended,
-//! and make dead letters until then. A crash, a throttle or a refusal of storage keeps a dead letter in its queue for longer.
+//! Separate from [`super::replay`], which is one round. Processes cache a pause for a few minutes
+//! after its end, and create dead letters until then. A crash, throttling or a refusal of storage
+//! keeps a dead letter in its queue for longer.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -21,40 +23,40 @@ use crate::terminal::interrupt;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The longest time between two rounds: each lists the container.
+/// The longest time between two rounds, each of which lists the container.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
-/// The longest wait for an empty queue: dead letters of other subscriptions may always be in it.
+/// The longest wait for an empty queue, which may always contain dead letters of other
+/// subscriptions.
 const QUEUE_WAIT_MAX_MS: u64 = HOUR_MS;
 
 const ALL_RETURN: &str = "the replayed deliveries become dead letters again: their destination fails or is disabled, \
                           or their subscription is still paused";
 
-/// The rounds so far.
 #[derive(Debug)]
 struct Progress {
     quiet_ms: u64,
-    /// When the last dead letter was sent, and when the last that had not been sent before.
+    /// The times when the last dead letter was sent, and the last one that was not a failed replay.
     last_ms: u64,
     last_new_ms: u64,
     jobs: u64,
 }
 
-/// The decision after a round.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Round,
-    /// Another round, since dead letters may be in the queue.
+    /// Another round, because the queue may contain dead letters.
     RoundForQueue,
     End,
     QueueStaysFull,
-    /// The replayed deliveries become dead letters again and again.
+    /// The replayed deliveries repeatedly become dead letters.
     AllReturn,
 }
 
-/// Replays until nothing has come for this long.
+/// Replays until no dead letter has arrived for this time.
 ///
 /// # Errors
-/// An error of a round, dead letters that return again and again, and a queue that does not become empty.
+/// When a round fails, replayed deliveries repeatedly become dead letters, or the queue does not
+/// become empty.
 pub(super) async fn run(
     letters: DeadLetters,
     arguments: Arguments,
@@ -67,7 +69,7 @@ pub(super) async fn run(
     let filter = arguments.filter.clone().filter()?;
     let mut new_letters = NewLetters::after_now(letters.clone(), filter, None).await?;
     let mut in_queue = messages(stack.as_ref()).await?;
-    // The first round reads all that match, each other one only what is new.
+    // The first round reads all matching dead letters, each later one only the new ones.
     let mut new: Option<Vec<StoredDeadLetter>> = None;
     let mut is_told = false;
     loop {
@@ -96,7 +98,7 @@ pub(super) async fn run(
                 return Ok(ExitCode::from(super::FAILED));
             }
         }
-        // In this order: a message leaves the queue after its dead letter is stored.
+        // Keep this order: a message leaves the queue after its dead letter is stored.
         in_queue = messages(stack.as_ref()).await?;
         new = Some(new_letters.next().await?);
     }
@@ -105,8 +107,8 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends a round, all that match or these new ones. Returns the exit code if it ends the command, else what
-/// [`Progress::after`] expects.
+/// Sends a round: all matching dead letters, or these new ones. Returns the exit code if it ends
+/// the command, otherwise the argument of [`Progress::after`].
 async fn send(
     letters: &DeadLetters,
     arguments: &Arguments,
@@ -129,7 +131,7 @@ async fn send(
     })
 }
 
-/// About how many messages may be dead letters that are not stored yet; none without a stack.
+/// The approximate number of messages that may be unstored dead letters; zero without a stack.
 async fn messages(stack: Option<&Stack>) -> anyhow::Result<u64> {
     match stack {
         Some(stack) => stack.messages_in("DeadLetterQueueUrl").await,
@@ -142,8 +144,8 @@ impl Progress {
         Self { quiet_ms, last_ms: now_ms, last_new_ms: now_ms, jobs: 0 }
     }
 
-    /// Notes a round, and decides what follows. `sent` is `None` if there was nothing to send, and otherwise whether
-    /// all of it was sent before.
+    /// Records a round, and decides the next step. `sent` is `None` if there was nothing to send;
+    /// otherwise it is true if each dead letter was a failed replay.
     fn after(&mut self, now_ms: u64, sent: Option<bool>, in_queue: u64) -> Next {
         let quiet_ms = self.quiet_ms;
         let is_quiet_since = |since_ms: u64| now_ms.saturating_sub(since_ms) >= quiet_ms;

@@ -1,4 +1,4 @@
-//! `lastmile deadletters why`: dead letters by cause, or by what `--by` names ([`sums`]).
+//! `lastmile deadletters why`: groups dead letters by cause, or by the field of `--by` ([`sums`]).
 
 use std::process::ExitCode;
 

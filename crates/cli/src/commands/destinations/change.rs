@@ -1,7 +1,8 @@
-//! `lastmile destinations disable` and `enable`, also `enable --once`.
+//! `lastmile destinations disable`, `enable` and `enable --once`.
 //!
-//! Each change is written to the item of the destination first, then published in the news for all functions. Functions may write
-//! the item at the same moment: then the change is made again in the newer version.
+//! Each change is written to the item of the destination first, and then published in the news for
+//! all functions. If a function writes the item at the same time, the change is repeated on the
+//! newer version.
 
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use crate::operations::destinations::place::{Place, PlaceArgs};
 use crate::operations::set_aside;
 use crate::terminal::output::out;
 
-/// Interval at which functions read the news: `functions/dispatch/src/news.rs`.
+/// The interval at which functions read the news: `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
@@ -42,20 +43,19 @@ pub(super) struct EnableArgs {
     once: bool,
 }
 
-/// A destination that is to be changed.
+/// A pending change of a destination.
 struct Change {
     place: Place,
     destination: Destination,
-    /// True if a subscription wants notices of it. Also true where the subscriptions cannot be read.
+    /// True if a subscription wants notices about it, or if the subscriptions cannot be read.
     notifies: bool,
     now_ms: u64,
 }
 
-/// The result of a change.
 struct Changed {
-    /// The state after it.
+    /// The state after the change.
     state: DestinationState,
-    /// True if it differs from the state before.
+    /// True if it differs from the previous state.
     is_new: bool,
 }
 
@@ -101,7 +101,7 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
         let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
-        // The probing process may have ended.
+        // The process that sent the probe may have ended.
         let is_probed = state.probe_until_ms.is_some_and(|until_ms| now_ms < until_ms);
         state.disabled.is_some() || !(waits || is_probed)
     };
@@ -134,7 +134,7 @@ impl Change {
         Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
     }
 
-    /// A change of a destination that receives requests; a topic has no state.
+    /// Opens the change of a destination that receives requests; a topic has no state.
     async fn of_requests(arguments: &ChangeArgs) -> anyhow::Result<Self> {
         let change = Self::open(arguments).await?;
         let address = &change.destination.address;
@@ -149,7 +149,8 @@ impl Change {
         Ok(change)
     }
 
-    /// Functions read a limited number of news, and each disabled destination is one.
+    /// Checks the limit of disabled destinations: functions read a limited number of news, and each
+    /// disabled destination is one.
     async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
         let news = self.place.news().await?;
         let disabled = news.disabled();
@@ -162,7 +163,7 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the state, unless it is changed already, and publishes the news.
+    /// Changes the state if necessary, and publishes the news.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,
@@ -176,7 +177,8 @@ impl Change {
         let item = key.health_item(namespace);
         let Updated { document, has_changed } = self.place.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
-        // Also after an earlier change, because its news may not have been published.
+        // Publish even if the state is unchanged, because the news of an earlier change may not
+        // have been published.
         let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
             let what = if has_changed { "is changed" } else { "is as it should be" };
@@ -185,7 +187,7 @@ impl Change {
         Ok(Changed { state, is_new: has_changed })
     }
 
-    /// The state after a change. A notice is added only if a subscription wants it.
+    /// Removes the notice of a change if no subscription wants it.
     fn noticed(&self, before: DestinationState, after: DestinationState) -> DestinationState {
         if self.notifies {
             return after;
@@ -201,7 +203,7 @@ impl Change {
         DestinationState::healthy(&self.destination.address, &subscription, self.now_ms)
     }
 
-    /// Prints the change and the subscriptions that it concerns.
+    /// Prints the change and the affected subscriptions.
     fn report(&self, changed: &Changed, what: &str) -> anyhow::Result<ExitCode> {
         let mut text = format!("{}: {what}\n", self.destination.address);
         for name in self.destination.names() {

@@ -1,9 +1,10 @@
-//! `lastmile destinations`: which destinations are not healthy, and what an operator changes about them.
+//! `lastmile destinations`: shows unhealthy destinations, and changes their state.
 //!
-//! It reads and writes the table that the functions share, with or without them running. Each change is written to the item of
-//! the destination and published in the news, which all functions read.
+//! It reads and writes the table that the functions share; the functions need not run. Each change
+//! is written to the item of the destination and published in the news, which all functions read.
 //!
-//! One verb, one file; the two that change something are `change`. What they know of destinations is [`crate::operations::destinations`].
+//! Each subcommand has one file, except that `change` has both subcommands that write.
+//! [`crate::operations::destinations`] has the shared code.
 
 mod change;
 mod list;

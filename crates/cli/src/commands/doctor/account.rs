@@ -1,6 +1,7 @@
-//! The account: that it allows as many concurrent executions as the mappings of the stack may ask for.
+//! Checks that the account allows the concurrent executions that the mappings of the stack may
+//! request.
 //!
-//! No template can read the limit of an account.
+//! No template can read the limits of an account.
 
 use anyhow::Context as _;
 use aws_config::SdkConfig;
@@ -14,16 +15,16 @@ use crate::operations::stack::Stack;
 const REQUEST: &str = "request a higher quota: aws service-quotas request-service-quota-increase \
                        --service-code lambda --quota-code L-B99A9384 --desired-value 1000";
 
-/// Concurrent executions of an account.
+/// The limits of an account for concurrent executions.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     all: u32,
-    /// Not reserved by any function.
+    /// The executions that no function has reserved.
     unreserved: u32,
 }
 
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> Option<Item> {
-    // None where the stack has no such parameter.
+    // `None` if the stack has no such parameter.
     let wanted = stack.concurrency()?;
     Some(match limits(&Client::new(aws)).await {
         Ok(limits) => judge(limits, wanted),

@@ -1,4 +1,4 @@
-//! The destinations, as the functions know them: which are failing, slow or disabled.
+//! Checks the state of destinations: which are failing, slow or disabled.
 
 use super::item::Item;
 use crate::operations::destinations::unhealthy;

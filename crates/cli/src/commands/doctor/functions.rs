@@ -1,6 +1,7 @@
-//! The functions: that they can be invoked, and what of their configuration other items need.
+//! Checks that the functions can be invoked, and reads the parts of their configuration that other
+//! checks need.
 //!
-//! Values of variables stay in here: a secret `env:NAME` is one of them.
+//! The values of variables stay in this module, because a secret `env:NAME` is one of them.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +15,13 @@ use super::item::Item;
 use crate::operations::queues::{DEADLETTER, DISPATCH};
 use crate::operations::stack::Stack;
 
-/// The output that names the function of a stack with an ingress.
+/// The stack output with the name of the ingress function.
 const INGRESS: &str = "IngressFunctionName";
 
-/// A function as it is.
+/// The configuration of a function.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Function {
-    /// The output that names it.
+    /// The stack output with its name.
     pub(super) output: &'static str,
     pub(super) role_arn: String,
     /// The names of its variables.
@@ -29,7 +30,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// Whether it may have the extension for secrets.
+    /// Returns true if it may have the secrets extension.
     pub(super) fn has_layers(&self) -> bool {
         self.has_layers
     }
@@ -39,7 +40,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, V
     let client = Client::new(aws);
     let (mut functions, mut items) = (Vec::new(), Vec::new());
     for output in [DISPATCH, DEADLETTER, INGRESS] {
-        // Without an output there is none, or the first item says so.
+        // Without the output the function does not exist, or the item about outputs reports it.
         let Ok(name) = stack.output(output) else { continue };
         match read(&client, output, name).await {
             Ok((function, None)) => functions.push(function),
@@ -57,7 +58,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, V
     (functions, items)
 }
 
-/// A function, and why it cannot be invoked or is not the newest.
+/// Reads a function; also returns the reason if it cannot be invoked or its update failed.
 async fn read(
     client: &Client,
     output: &'static str,
@@ -66,7 +67,7 @@ async fn read(
     let answer = client.get_function_configuration().function_name(name).send().await;
     let answer = failed(answer, || "its configuration cannot be read".to_owned())?;
     let problem = match (answer.state(), answer.last_update_status()) {
-        // An inactive one is set up by its next invocation.
+        // An inactive function is activated by its next invocation.
         (Some(State::Failed), _) => Some(("failed", answer.state_reason())),
         (_, Some(LastUpdateStatus::Failed)) => {
             Some(("was not updated", answer.last_update_status_reason()))

@@ -1,19 +1,18 @@
-//! What doctor says of one thing: fine, or what is wrong and what to do about it.
+//! An item of doctor's report: the result of one check, with advice if there is a problem.
 
 use serde::Serialize;
 
 use crate::terminal::advice::chain;
 use crate::terminal::text;
 
-/// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// Nothing has to be done.
+    /// No action is needed.
     Ok,
-    /// It works, or could not be looked at.
+    /// The part works, or could not be checked.
     Warning,
-    /// Something has to be done.
+    /// Action is needed.
     Error,
 }
 
@@ -23,7 +22,7 @@ pub(super) struct Item {
     pub(super) item: String,
     pub(super) state: State,
     pub(super) message: String,
-    /// What to do.
+    /// The advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
 }
@@ -49,13 +48,13 @@ impl Item {
         Self { state: State::Error, help: Some(help.into()), ..Self::ok(item, message) }
     }
 
-    /// That something could not be looked at, by these credentials or at all.
+    /// The item for a part that could not be checked, for example with these credentials.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
         let help = "these credentials may lack a permission: docs/doctor.md has those of doctor";
         Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 
-    /// Its line.
+    /// Formats the line.
     pub(super) fn line(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",

@@ -1,4 +1,5 @@
-//! Dead letters that were set aside while a subscription was stopped, and are still there although it is not any more.
+//! Finds dead letters that were set aside while a subscription was stopped, and are still open
+//! although it is active again.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +17,9 @@ use crate::terminal::text;
 
 const ITEM: &str = "left behind";
 
-/// One item for each subscription and reason; none if nothing was left behind.
+/// One item for each subscription and reason; empty if there are no such dead letters.
 pub(super) async fn examine(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Item> {
-    // Without them there are other items.
+    // Other items report missing subscriptions and a missing bucket.
     let (Some(catalogue), Some(_)) = (catalogue, stack.dead_letter_bucket()) else {
         return Vec::new();
     };
@@ -28,7 +29,7 @@ pub(super) async fn examine(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec
     }
 }
 
-/// Finds what a replay would deliver: what was left behind of subscriptions that exist and are not stopped.
+/// Finds dead letters that a replay would deliver: those of existing, active subscriptions.
 async fn replayable(stack: &Stack, catalogue: &Catalogue) -> anyhow::Result<LeftBehind> {
     let mut left = container::of_stack(stack).await?.left_behind().await?;
     left.counts.retain(|(name, _), _| catalogue.subscription(name).is_some());

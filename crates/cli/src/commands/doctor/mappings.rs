@@ -1,4 +1,5 @@
-//! The event source mappings: that Lambda reads each queue, and lets the function name what it could not handle.
+//! Checks the event source mappings: Lambda must read each queue, and accept partial batch
+//! responses.
 
 use aws_config::SdkConfig;
 use aws_sdk_lambda::Client;
@@ -12,7 +13,7 @@ use crate::operations::queues;
 use crate::operations::shell;
 use crate::operations::stack::Stack;
 
-/// What Lambda says of a mapping whose last call failed begins with this.
+/// The prefix of Lambda's state text of a mapping whose last call failed.
 const PROBLEM: &str = "PROBLEM";
 
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) -> Vec<Item> {
@@ -31,7 +32,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) ->
             Err(why) => items.push(Item::not_checked(item_of(name), &why)),
         }
     }
-    // A queue that is not there has its own line.
+    // Another item reports a missing queue.
     if fine > 0 && items.is_empty() {
         let all = queues::mappings().count();
         items.push(Item::ok("mappings", format!("{fine} of {all} queues are read")));
@@ -52,14 +53,14 @@ fn item_of(queue: &str) -> String {
     format!("mapping of {queue}")
 }
 
-/// What is wrong with how the function reads this queue.
+/// The problem with the mapping between this queue and the function.
 fn judge(
     queue: &str,
     function: &str,
     mappings: &[EventSourceMappingConfiguration],
 ) -> Option<Item> {
     let item = item_of(queue);
-    // arn:aws:lambda:REGION:ACCOUNT:function:NAME, and perhaps an alias.
+    // The ARN is arn:aws:lambda:REGION:ACCOUNT:function:NAME, with an optional alias.
     let is_of = |it: &&EventSourceMappingConfiguration| {
         it.function_arn().and_then(|arn| arn.split(':').nth(6)) == Some(function)
     };

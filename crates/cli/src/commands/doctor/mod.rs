@@ -1,12 +1,14 @@
-//! `lastmile doctor`: whether a deployed stack can deliver, line by line, and what to do where it cannot.
+//! `lastmile doctor`: checks whether a deployed stack can deliver, and prints advice for each
+//! problem.
 //!
-//! Separate from `check --stack`, which is about subscriptions: this is about the stack around them, as it is and not as its
-//! template says. One file for each kind of thing; each reads with the SDK of its service and judges purely.
+//! Separate from `check --stack`, which checks subscriptions. Doctor checks the stack as it is, not
+//! as its template describes it. Each kind of resource has one file, which reads with the SDK of
+//! its service and judges purely.
 //!
-//! Promises: without `--try` it reads only, and no destination is called. No value of a secret is read. What these
-//! credentials may not look at is a warning that says so, never `ok`.
+//! Promises: without `--try` it only reads, and calls no destination. Values of secrets are not
+//! read. A part that these credentials may not read is a warning, never `ok`.
 //!
-//! Exit code 0 means that nothing has to be done; 1 that something has to be; 2 is a usage error.
+//! Exit code 0 means that no action is needed; 1 that action is needed; 2 is a usage error.
 
 mod account;
 mod destinations;
@@ -96,11 +98,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks at everything that can be looked at without sending anything.
+/// Runs all checks that send nothing.
 async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
     let (catalogue, of_subscriptions) = subscriptions::examine(stack).await?;
-    // First: these events wait for a person.
+    // First, because these events wait for a person.
     let mut items = left_behind::examine(stack, catalogue.as_ref()).await;
     items.push(outputs(stack));
     items.extend(account::examine(&aws, stack).await);
@@ -117,7 +119,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     Ok((Report { items }, catalogue))
 }
 
-/// The outputs that something here needs.
+/// The outputs that the checks need.
 const OUTPUTS: [&str; 6] = [
     "ConfigBucketName",
     "DeadLetterBucketName",
@@ -141,7 +143,7 @@ fn outputs(stack: &Stack) -> Item {
     }
 }
 
-/// An error of AWS as the error of a check.
+/// Converts an AWS error to the error of a check.
 fn failed<T, E>(
     result: Result<T, aws_sdk_sqs::error::SdkError<E>>,
     what: impl FnOnce() -> String,

@@ -1,7 +1,7 @@
-//! What the roles of the functions may do, asked of IAM by simulation: each action that a function of this version needs, on
-//! the resource that it needs it for.
+//! Checks the permissions of the functions' roles by simulation in IAM: each action that a function
+//! of this version needs, on its resource.
 //!
-//! The needs are those of the template, which a test compares.
+//! A test compares the needs with the template.
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::Client;
@@ -63,7 +63,7 @@ pub(super) async fn examine(
                     missing.push(format!("{} on {}", actions.join(", "), need.arn));
                 }
                 Err(why) => {
-                    // The others would say the same.
+                    // The other simulations would fail in the same way.
                     items.push(Item::not_checked(&item, &why));
                     return items;
                 }
@@ -81,7 +81,7 @@ pub(super) async fn examine(
     items
 }
 
-/// What a function needs of the stack, as far as its outputs are there.
+/// The permissions that a function needs on the stack's resources, as far as the outputs name them.
 fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     let sent_to = SENT_TO.iter().find(|(name, _)| *name == function);
     let Some((_, sent_to)) = sent_to else { return Vec::new() };
@@ -110,7 +110,7 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     needs
 }
 
-/// The needs of objects, by an example of each, and of items.
+/// The needed permissions on buckets, with an example of each kind of key, and on the table.
 fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     let object = |bucket: &str, key: String, actions: &[&'static str]| {
         let bucket = stack.output(bucket).ok()?;
@@ -133,7 +133,7 @@ fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     all.into_iter().flatten().collect()
 }
 
-/// The needs of the table.
+/// The needed permissions on the table.
 fn of_table(stack: &Stack) -> Option<Need> {
     let (table, of) = (stack.output("TableName").ok()?, stack.arn_of("dynamodb")?);
     let actions = vec!["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"];

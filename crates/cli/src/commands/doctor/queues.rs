@@ -1,4 +1,5 @@
-//! The queues: that they are there, hide what is received for long enough, and give up to the right queue.
+//! Checks that the queues exist, hide received messages for long enough, and have the right
+//! dead-letter queues.
 
 use anyhow::Context as _;
 use aws_config::SdkConfig;
@@ -16,7 +17,7 @@ use crate::terminal::advice::chain;
 use crate::terminal::advice::is_denied;
 use crate::terminal::text;
 
-/// A queue as it is.
+/// The attributes of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) expected: Expected,
@@ -73,7 +74,7 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
     })
 }
 
-/// What is wrong with these queues, for functions with this timeout.
+/// The problems of these queues, for functions with this timeout.
 fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
     const AGAIN: &str = "deploy the stack again, or undo what changed it";
     let arn = |name: &str| queues.iter().find(|of| of.expected.name == name).map(|of| &of.arn);

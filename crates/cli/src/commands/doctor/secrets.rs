@@ -1,5 +1,6 @@
-//! The secrets that subscriptions and the ingress name: that they exist, and that the function may read them. Their values are
-//! never asked for, so whether a secret has the member that a name says, or the right value, only a destination tells.
+//! Checks the secrets that subscriptions and the ingress name: they must exist, and the function
+//! must be allowed to read them. Their values are not read, so a missing member or a wrong value is
+//! not detected.
 
 use std::collections::BTreeMap;
 
@@ -21,25 +22,25 @@ use crate::operations::stack::Stack;
 use crate::terminal::text;
 use delivery::subscription::aws::covers;
 
-/// Lookups at once.
+/// The most concurrent lookups.
 const AT_ONCE: usize = 4;
 
-/// A secret with a name, and who needs it.
+/// A secret, and the subscription that needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needed {
     name: SecretName,
     by: String,
-    /// The parameter of the template that lets the function read it.
+    /// The template parameter that permits the function to read it.
     parameter: &'static str,
 }
 
-/// What a store says of a name.
+/// The result of looking up a name.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// Under this ARN.
+    /// The secret exists, under this ARN.
     At(String),
     Missing,
-    /// It will be removed.
+    /// The secret is scheduled for deletion.
     Deleted,
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn examine(
         let help = "set the parameter SecretsExtensionLayerArn of the stack";
         items.push(Item::error("secrets", message, help));
     }
-    // Without the subscriptions nobody knows what is needed.
+    // Without the subscriptions, the needed secrets are unknown.
     if items.is_empty() && catalogue.is_some() {
         let message = match count {
             0 => "none is needed".to_owned(),
@@ -72,7 +73,7 @@ pub(super) async fn examine(
     items
 }
 
-/// Whether the extension for secrets reads it.
+/// Returns true if the secrets extension reads it.
 fn is_stored(name: &SecretName) -> bool {
     match name {
         SecretName::Environment(_) => false,
@@ -80,7 +81,7 @@ fn is_stored(name: &SecretName) -> bool {
     }
 }
 
-/// Every name once, with the first subscription that needs it.
+/// Each secret once, with the first subscription that needs it.
 fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
     let mut all: BTreeMap<&SecretName, String> = BTreeMap::new();
     for subscription in catalogue.into_iter().flat_map(Catalogue::subscriptions) {
@@ -99,7 +100,7 @@ fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
     of_subscriptions.chain(of_ingress).collect()
 }
 
-/// What is wrong with a secret, if something is.
+/// The problem with a secret, if there is one.
 async fn look_up(
     (secretsmanager, ssm): &(secretsmanager::Client, ssm::Client),
     stack: &Stack,
@@ -137,7 +138,7 @@ async fn of_parameter_store(
     stack: &Stack,
     name: &str,
 ) -> anyhow::Result<Found> {
-    // A version or a label may follow; of an ARN the name is the last part.
+    // Remove a version or label after the name, and the part of an ARN before it.
     let name = name.rsplit_once(":parameter").map_or(name, |(_, name)| name);
     let name = name.split(':').next().unwrap_or(name);
     let filter = ParameterStringFilter::builder().key("Name").values(name).build()?;

@@ -1,4 +1,4 @@
-//! The subscriptions: that they are where the functions read them, and can be read.
+//! Checks that the subscriptions exist where the functions read them, and are valid.
 
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
@@ -16,7 +16,7 @@ use crate::terminal::text;
 
 const ITEM: &str = "subscriptions";
 
-/// The subscriptions without an error, if they can be read, and what is to be said of them.
+/// The valid subscriptions, if they can be read, and the items about them.
 pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>, Vec<Item>)> {
     let Ok(location) = stack.subscriptions() else { return Ok((None, Vec::new())) };
     let deployed = match topics::read(&location, Wanted::All).await {

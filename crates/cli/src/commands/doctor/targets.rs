@@ -1,4 +1,4 @@
-//! The AWS targets of subscriptions: that the role which makes requests to them may do so.
+//! Checks that the role for AWS targets may call those of the subscriptions.
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::Client;

@@ -1,11 +1,13 @@
-//! A sample event through the stack, to one subscription: from the retry queue through dispatch and the destination, and its end
-//! through the dead-letter queue and deadletter to the bucket, where it is read.
+//! Sends a sample event through the stack to one subscription. It passes the retry queue, dispatch
+//! and the destination. Its end passes the dead-letter queue and deadletter to the bucket, from
+//! which it is read.
 //!
-//! It is a replay of a dead letter that never was: only those travel through queues that publishers do not reach, and say how
-//! they ended. It has one attempt left, so that its end comes at once.
+//! The event is sent as a replay of a dead letter that does not exist, because replays use queues
+//! that publishers cannot reach, and their ends are recorded. It has one attempt left, so that it
+//! ends at once.
 //!
-//! Why nothing in the stack echoes an event: a topic or an address that swallowed events would be one that anybody who may
-//! publish could send to, and what comes back from it would say nothing about a destination.
+//! The stack has no built-in test endpoint on purpose. Any publisher could send to a topic or
+//! address that discards events, and its responses would prove nothing about a destination.
 
 use adapters::aws_ports::with_limits;
 use adapters::machine::Machine;
@@ -32,10 +34,10 @@ use crate::operations::shell;
 use crate::operations::stack::{self, Stack};
 use crate::terminal::text;
 
-/// How often the end is looked for.
+/// The interval of checks for the end.
 const EVERY_MS: u64 = SECOND_MS;
 
-/// Sends an event, and waits for its end for so many seconds.
+/// Sends an event, and waits for its end for at most this many seconds.
 pub(super) async fn sent(
     stack: &Stack,
     catalogue: &Catalogue,
@@ -67,7 +69,8 @@ pub(super) async fn sent(
         let help = format!("{show}; the log of dispatch says what it waits for");
         return Ok(Item::error(item, message, help));
     };
-    // It belongs to no job. Who may not remove it leaves an object that nothing reads.
+    // Remove the end, because it belongs to no job. Without the permission, an object stays that
+    // nothing reads.
     _ = letters.container.delete(&letters.end_keys(replay.job()).await?).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {
@@ -87,7 +90,7 @@ pub(super) async fn sent(
     })
 }
 
-/// A sample event as the topic of the subscription takes it.
+/// A sample event in the input format of the subscription's topic.
 fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<Event> {
     let topic = &subscription.name.topic;
     let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
@@ -131,7 +134,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How the delivery ended, if it does before this time.
+/// The end of the delivery; `None` if it does not end before this time.
 async fn end(
     letters: &DeadLetters,
     replay: &Replay,
@@ -148,7 +151,7 @@ async fn end(
     }
 }
 
-/// What the dead letter that the event became says.
+/// The item for the dead letter that the event became.
 async fn of_dead_letter(
     item: String,
     letters: &DeadLetters,
@@ -173,7 +176,7 @@ async fn of_dead_letter(
     })
 }
 
-/// What a dead letter says, and what to do about it.
+/// Describes a dead letter, with advice.
 struct Said {
     what: String,
     help: &'static str,

@@ -1,7 +1,9 @@
-//! The question to `explain`: about files, as `check` reads them, and perhaps a topic or subscription.
+//! Parses the positional arguments of `explain`: files, as `check` reads them, and an optional
+//! topic or subscription.
 //!
-//! Separate because one argument may be either. A file or folder that is there is one; so is whatever ends like a file of
-//! subscriptions. With `--to` or `--stack` a name stays a name where a folder has it too.
+//! Separate because an argument may be either. An existing file or folder counts as a file, and so
+//! does any path with the extension of subscription files. With `--to` or `--stack`, a name counts
+//! as a name even if a folder has it too.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,7 +19,7 @@ use crate::terminal::usage::usage_error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) topic: TopicName,
-    /// `None`: all of the topic.
+    /// `None` for the whole topic.
     pub(super) subscription: Option<SubscriptionName>,
 }
 
@@ -46,9 +48,9 @@ impl From<TopicName> for Named {
     }
 }
 
-/// The subscriptions that are meant.
+/// The requested subscriptions.
 pub(super) struct Asked {
-    /// The files that have them; empty for those of a deployment.
+    /// The files that contain them; empty for a deployment.
     pub(super) files: Vec<PathBuf>,
     /// The topic or subscription; `None` for all.
     pub(super) name: Option<Named>,
@@ -58,7 +60,8 @@ impl Asked {
     /// Sorts the arguments into files and at most one name.
     ///
     /// # Errors
-    /// A usage error for an argument that is neither a file nor a name, for several names, and for files beside `--to`.
+    /// A usage error for an argument that is neither a file nor a name, for several names, and for
+    /// files beside `--to`.
     pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Self> {
         let has_place = arguments.to.is_some() || arguments.now.stack().is_some();
         let mut files = Vec::new();
@@ -72,7 +75,8 @@ impl Asked {
             }
         }
         for (index, path) in arguments.more_files.iter().enumerate() {
-            // `-f FILE NAME`, as `try` has it: the option takes all that follows it.
+            // In `-f FILE NAME`, the option consumes all following arguments, so the last one may
+            // be a name.
             let may_be_name = index > 0 && !path.exists();
             match name_of(path, has_place).ok().flatten().filter(|_| may_be_name) {
                 Some(name) => names.push(name),
@@ -98,7 +102,7 @@ impl Asked {
     }
 }
 
-/// The name that an argument is; `None` for a file.
+/// Parses an argument as a name; `None` for a file.
 ///
 /// # Errors
 /// A usage error when it can be neither.

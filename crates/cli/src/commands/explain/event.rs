@@ -1,5 +1,6 @@
-//! `lastmile explain --event`: which subscriptions of a topic get an event, and why ([`crate::operations::event_report`]); and what
-//! their templates make of it ([`crate::operations::rendered_request`]).
+//! `lastmile explain --event`: explains which subscriptions of a topic match an event, and why
+//! ([`crate::operations::event_report`]); also prints the rendered requests
+//! ([`crate::operations::rendered_request`]).
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use super::event_text;
 use crate::operations::who_gets::reports;
 use crate::terminal::output::{Output, out, out_json};
 
-/// Prints the explanations. The answer is yes if one of the subscriptions gets one of the events.
+/// Prints the explanations. The exit code is 0 if a subscription matches an event.
 pub(super) fn run(
     file: &str,
     catalogue: &Catalogue,

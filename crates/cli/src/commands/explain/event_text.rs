@@ -1,4 +1,4 @@
-//! What subscriptions make of an event, as text.
+//! Formats the results of an event for each subscription as text.
 
 use crate::operations::event_report::{
     EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, RequestReport,
@@ -6,12 +6,12 @@ use crate::operations::event_report::{
 };
 use crate::terminal::text;
 
-/// How far a part is indented below what it belongs to.
+/// The indentation of a part below its parent.
 const INDENT: usize = 2;
-/// The width of a verdict and the gap behind it.
+/// The width of a verdict, including the gap after it.
 const VERDICT: usize = 5;
 
-/// All events, one after the other.
+/// Formats all events, one after the other.
 pub(super) fn write(reports: &[EventReport]) -> String {
     let each: Vec<String> = reports.iter().map(event).collect();
     each.join("\n")
@@ -85,7 +85,7 @@ fn subscription(report: &SubscriptionReport) -> String {
     lines
 }
 
-/// The request that templates make of the event, or the reason why there is none.
+/// The rendered request, or the reason why rendering fails.
 fn rendered(request: &RequestReport) -> String {
     let margin = " ".repeat(INDENT);
     match request {
@@ -99,7 +99,7 @@ fn rendered(request: &RequestReport) -> String {
     }
 }
 
-/// Each line with a margin. No line has characters that a terminal would act on.
+/// Indents each line, and escapes characters that a terminal would interpret.
 fn indented(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let line = |line: &str| match line {

@@ -1,10 +1,10 @@
-//! Explanations as JSON: members and their order are a contract.
+//! Formats explanations as JSON. The members and their order are a contract.
 //!
-//! Separate because the JSON must not change with our types. `container` is `null` for the default
-//! container of the deployment and for sinks that are not containers. `format` is `null` without a
-//! dead letter. `errorChannel` is present if the sink is a topic. `probation` is `null` where it is off,
-//! its `first_ms` where the outcome begins none. `destination`, the state of the destination now, is
-//! present if it was asked for, as is `from`, the origin of a value.
+//! Separate because the JSON must not change with internal types. `container` is `null` for the
+//! default container of the deployment and for other sinks. `format` is `null` without a dead
+//! letter. `errorChannel` is present if the sink is a topic. `probation` is `null` if it is off,
+//! and its `first_ms` if the outcome begins none. `destination`, the current state of the
+//! destination, is present if requested, as is `from`, the origin of a value.
 
 use delivery::subscription::policy::Setting;
 use delivery::subscription::sink::Sink;
@@ -26,7 +26,7 @@ struct Document<'a> {
     status: Status,
 }
 
-/// Field → value and origin, in the order of the table.
+/// Fields with values and origins, in the order of the table.
 struct Policy<'a>(&'a [Setting], Option<&'a [String]>);
 
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ impl Serialize for Policy<'_> {
     }
 }
 
-/// An object for one subscription, else an array.
+/// An object for one subscription, otherwise an array.
 pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
     match explained {
         [one] => serde_json::to_string(&document(one)),

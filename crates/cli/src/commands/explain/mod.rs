@@ -1,10 +1,11 @@
-//! `lastmile explain`: the life of a delivery whose endpoint always responds the same way; or which subscriptions
-//! get an event, and why ([`event`]).
+//! `lastmile explain`: shows the life of a delivery whose endpoint always responds in the same way.
+//! With an event, explains which subscriptions match it ([`event`]).
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
-//! people or as JSON for tools. No wait is computed here. With `--stack` or `--config`, both have the state of
-//! the destination now; with `--origins`, where each value comes from. The subscriptions are in files, or are
-//! those of a deployment, of which one topic is read if one is named ([`asked`]).
+//! people or as JSON for tools. No wait is computed here. With `--stack` or `--config`, both
+//! include the current state of the destination; with `--origins`, the origin of each value. The
+//! subscriptions come from files or from a deployment, of which only a named topic is read
+//! ([`asked`]).
 
 mod asked;
 mod event;
@@ -84,16 +85,16 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-/// What every output format shows: a subscription and the life of a delivery under it.
+/// The data of every output format: a subscription, and the life of a delivery under it.
 struct Explained {
     subscription: Arc<Subscription>,
     policy: Vec<Setting>,
-    /// The origin of the value of each setting; `None` without `--origins`.
+    /// The origin of each setting's value; `None` without `--origins`.
     origins: Option<Vec<String>>,
     life: Life,
-    /// When its destination is put on probation, unless that is off.
+    /// The conditions under which its destination is put on probation; `None` if that is off.
     probation: Option<ProbationTerms>,
-    /// What is known of its destination, where somebody asked.
+    /// The current state of its destination, if requested.
     now: Option<Now>,
 }
 
@@ -144,14 +145,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscriptions to explain, and what they were found in.
+/// The subscriptions to explain, and their source.
 struct Known {
     catalogue: Catalogue,
     selected: Vec<Arc<Subscription>>,
     origins: Origins,
 }
 
-/// The topics that an event is explained for: the named one, or all.
+/// The topics for which an event is explained: the named one, or all.
 fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     match name {
         Some(name) => [name.topic.clone()].into(),
@@ -174,8 +175,8 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
     }
 }
 
-/// The subscriptions of this name in a deployment, or all. What else its topic has and cannot be read is reported,
-/// and is no reason to fail.
+/// Reads the named subscriptions of a deployment, or all. Unreadable parts of the topic are
+/// reported, but do not fail the command.
 async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::Result<Known> {
     let stack = Stack::optional(arguments.now.stack()).await?;
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
@@ -201,8 +202,8 @@ async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::R
     Ok(Known { catalogue: deployed.reading.catalogue, selected, origins })
 }
 
-/// The subscriptions of a topic; and, where events are followed, of the topics that its subscriptions have as
-/// destinations, and so on.
+/// Reads the subscriptions of a topic. With `is_followed`, also reads the topics to which they
+/// forward events, recursively.
 async fn read_onward(
     location: &Location,
     topic: &TopicName,
@@ -221,16 +222,17 @@ async fn read_onward(
     topics::read(location, Wanted::Topics(topics)).await
 }
 
-/// Where the values of settings come from.
+/// The origins of the values of settings.
 enum Origins {
-    /// Documents state them.
+    /// The places in documents.
     Files(BTreeMap<SubscriptionName, dialects::Origins>),
-    /// The entry of a subscription has all of them, whoever applied it.
+    /// The owner of each subscription's entry.
     Owners(BTreeMap<SubscriptionName, Arc<str>>),
 }
 
 impl Origins {
-    /// The origin of every setting: the location of the field, the profile of the default, or the owner.
+    /// The origin of every setting: the location of the field, the profile of the default, or the
+    /// owner.
     fn of_settings(&self, subscription: &Subscription) -> Vec<String> {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {

@@ -1,5 +1,5 @@
-//! Explanations as text: the policy, with the origin of each value if somebody asked, the attempts on a time axis, and
-//! the end.
+//! Formats explanations as text: the policy (optionally with the origin of each value), the
+//! attempts on a time axis, and the end.
 
 use delivery::explain::{Attempt, Endpoint, Life, ProbationTerms};
 use delivery::subscription::Subscription;
@@ -10,12 +10,12 @@ use crate::terminal::text::{self, Table};
 
 /// The width of the time axis, in characters.
 const LINE: f64 = 47.0;
-/// The first attempts of a long life that are shown.
+/// The number of first attempts that are shown of a long life.
 const FIRST: usize = 15;
-/// The last attempts of a long life that are shown.
+/// The number of last attempts that are shown of a long life.
 const LAST: usize = 5;
 
-/// All subscriptions, one after the other.
+/// Formats all subscriptions, one after the other.
 pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
     if explained.is_empty() {
         return "no subscription\n".to_owned();

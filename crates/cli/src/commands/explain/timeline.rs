@@ -1,6 +1,6 @@
 //! The time axis of the text.
 //!
-//! Separate because a life may last seconds or days and both must be readable: the axis is
+//! Separate because a life may last seconds or days, and both must be readable. The axis is
 //! logarithmic, with the shortest wait as its unit.
 
 use delivery::explain::Life;
@@ -8,18 +8,18 @@ use delivery::subscription::Subscription;
 use delivery::subscription::sink_text;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// A logarithmic axis from publication to the last thing that happens.
+/// A logarithmic axis from publication to the last event of a life.
 pub(super) struct Axis {
     unit_ms: u64,
-    /// The time at its end.
+    /// The time at the end of the axis.
     end_ms: u64,
 }
 
 impl Axis {
-    /// The axis that fits the whole life.
+    /// Creates the axis for a whole life.
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
-        // At least a millisecond: a life may end at once, and the axis needs a length.
+        // At least a millisecond, because a life may end at once and the axis needs a length.
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
         let shortest_ms = life
             .attempts
@@ -32,13 +32,13 @@ impl Axis {
 
     /// The position of a time: 0 is publication, 1 the end.
     pub(super) fn position(&self, at_ms: u64) -> f64 {
-        // Publication is at zero, which has no logarithm: one is added.
+        // Publication is at zero, which has no logarithm, so add one.
         let logarithm = |ms: u64| (1.0 + approximate(ms) / approximate(self.unit_ms)).ln();
         logarithm(at_ms) / logarithm(self.end_ms)
     }
 }
 
-/// Exact enough for a position in a drawing.
+/// Precise enough for a position in a drawing.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a position in a drawing needs no exact milliseconds"
@@ -47,7 +47,7 @@ fn approximate(ms: u64) -> f64 {
     ms as f64
 }
 
-/// A duration in hours, minutes and seconds: `34h46m40s`, `0.25s`, `0s`.
+/// Formats a duration in hours, minutes and seconds: `34h46m40s`, `0.25s`, `0s`.
 pub(super) fn hms(ms: u64) -> String {
     let (hours, minutes, rest_ms) = (ms / HOUR_MS, ms % HOUR_MS / MINUTE_MS, ms % MINUTE_MS);
     let (seconds, milliseconds) = (rest_ms / SECOND_MS, rest_ms % SECOND_MS);
@@ -67,7 +67,7 @@ pub(super) fn hms(ms: u64) -> String {
     text
 }
 
-/// What happens to an undelivered event, in one line.
+/// Describes the fate of an undelivered event in one line.
 pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<String> {
     life.reason?;
     let Some(stored) = &life.stored else {

@@ -1,16 +1,14 @@
-//! Examples of every command, and the page of the documentation that says more.
+//! The examples of every command, and the page of the documentation with details.
 
-/// The examples of one command.
 pub(super) struct Examples {
-    /// Its name, with those of the commands above it; empty for the command line itself.
+    /// The name of the command with its parents; empty for the program itself.
     command: &'static str,
-    /// Whole command lines; `\` and a line end continue one.
+    /// Complete command lines; `\` and a line end continue one.
     pub(super) lines: &'static [&'static str],
-    /// The page, in the project's repository.
+    /// The path of the page in the repository.
     pub(super) page: &'static str,
 }
 
-/// The examples of the command of this name.
 pub(super) fn of(command: &str) -> Option<&'static Examples> {
     EXAMPLES.iter().find(|examples| examples.command == command)
 }

@@ -1,7 +1,7 @@
-//! The help of every command: its options under headings, examples, and the page that says more.
+//! The help of every command: its options under headings, examples, and the page with details.
 //!
-//! Separate from the commands, which describe their options: what the same option belongs to, and how an
-//! example looks, is the same for all of them.
+//! Separate from the commands, which describe their options. The heading of an option and the
+//! format of examples are the same for all commands.
 //!
 //! Promises: a test parses every example, and no line of any help is wider than 80 columns.
 
@@ -13,7 +13,7 @@ use clap::{Arg, Command};
 
 use self::examples::Examples;
 
-/// The headings, with the ids of their options, whichever command has them.
+/// The headings, with the ids of their options in any command.
 const HEADINGS: [(&str, &[&str]); 5] = [
     ("Files", &["files", "more_files", "subscriptions"]),
     (
@@ -25,18 +25,18 @@ const HEADINGS: [(&str, &[&str]); 5] = [
     ("Confirmation", &["yes", "dry_run", "all_letters", "allow_empty", "allow_unknown"]),
 ];
 
-/// The ends of usages that are wider than a terminal as clap writes them, by their commands.
+/// The ends of usage lines that would exceed the width of a terminal, by command.
 const USAGES: [(&str, &str); 2] =
     [("subscriptions delete", "<NAME>"), ("subscriptions history", "<NAME>")];
 /// The heading of `filter_args`.
 const FILTERS: &str = "Filters";
 
-/// The command line with the help of every command.
+/// Adds the help to every command.
 pub(crate) fn with_help(command: Command) -> Command {
     described(command, &[])
 }
 
-/// A command and those below it; `above` are the names on the way to it.
+/// Adds the help to a command and its subcommands; `above` has the names of its parents.
 fn described(command: Command, above: &[String]) -> Command {
     let mut path = above.to_vec();
     if command.get_name() != "lastmile" {
@@ -56,10 +56,10 @@ fn described(command: Command, above: &[String]) -> Command {
     command.mut_subcommands(|below| described(below, &path))
 }
 
-/// An option under its heading, unless its command gives it one. Arguments without a name stay where they
-/// are.
+/// Puts an option under its heading, unless its command sets one. Positional arguments stay where
+/// they are.
 fn under_heading(argument: Arg) -> Arg {
-    // What follows the filters has their heading, whatever it is.
+    // clap gives the heading of the filters to all options after them, so ignore that heading here.
     let has_own = argument.get_help_heading().is_some_and(|heading| heading != FILTERS);
     if argument.is_positional() || has_own {
         return argument;

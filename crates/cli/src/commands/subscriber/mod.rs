@@ -1,5 +1,5 @@
-//! `lastmile subscriber`: receives events, prints them, checks their signatures, and responds with the given
-//! statuses.
+//! `lastmile subscriber`: receives events, prints them, verifies their signatures, and responds
+//! with the given statuses.
 
 mod signatures;
 mod view;
@@ -58,13 +58,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let statuses = status_sequence(arguments.answer, arguments.delay);
     let (checked, is_required) = (Arc::clone(&signatures), arguments.require_signature);
     let answer = move |received: &Received| match checked.check(received) {
-        // It uses up none of the statuses.
+        // A rejected request does not consume a status.
         Some(Err(_)) if is_required => (StatusCode::UNAUTHORIZED, 0),
         Some(_) | None => statuses(received),
     };
     let print = move |received: &Received, status| {
         let signature = signatures.check(received);
-        // A reader that has gone is no reason not to answer.
+        // A closed output must not prevent responses.
         let _ = match arguments.output {
             LineOutput::Json => out_json(&view::json(received, status, signature).to_string()),
             LineOutput::Text => {

@@ -1,4 +1,4 @@
-//! The secrets and public keys that the sample subscriber checks signatures with.
+//! The secrets and public keys with which the sample subscriber verifies signatures.
 
 use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
 use local::subscriber::Received;
@@ -6,18 +6,19 @@ use local::subscriber::Received;
 use crate::commands::named_secret;
 use crate::terminal::usage::usage_error;
 
-/// What signatures are checked with, if anything.
+/// The verifier, if secrets or keys are given.
 #[derive(Debug)]
 pub(super) struct Signatures(Option<Verifier>);
 
-/// What a check found.
+/// The result of a verification.
 pub(super) type Checked = Result<(), InvalidSignature>;
 
 impl Signatures {
-    /// Reads the secrets of these names.
+    /// Reads the secrets with these names.
     ///
     /// # Errors
-    /// A usage error when one cannot be read or is no signing secret; never quotes it.
+    /// A usage error when one cannot be read or is not a signing secret; it never quotes the
+    /// secret.
     pub(super) fn read(names: &[String]) -> anyhow::Result<Self> {
         if names.is_empty() {
             return Ok(Self(None));
@@ -32,7 +33,7 @@ impl Signatures {
         Ok(Self(Some(verifier.map_err(|problem| usage_error(problem.to_string()))?)))
     }
 
-    /// Checks a request; `None` if nothing is checked, or it is a handshake, which nobody signs.
+    /// Verifies a request; `None` without a verifier, or for a handshake, which is never signed.
     pub(super) fn check(&self, received: &Received) -> Option<Checked> {
         let verifier = self.0.as_ref().filter(|_| !received.is_handshake())?;
         let header = |name| received.headers.get(name).and_then(|value| value.to_str().ok());

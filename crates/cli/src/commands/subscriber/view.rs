@@ -1,7 +1,7 @@
-//! A received request for people and for tools.
+//! Formats a received request for people and for tools.
 //!
-//! Shows everything that was received, credentials too: it is the other end of trials, on the machine of
-//! whoever runs it. Only the length is limited, for people.
+//! Shows everything that was received, including credentials, because it is a test receiver on the
+//! person's own machine. Only the length is limited, for people.
 
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -15,11 +15,11 @@ use crate::terminal::styled::{Part, Rendered, Screen, Style};
 use crate::terminal::text::indented;
 use crate::terminal::text::{counted, first_chars, grouped, status_name, time_of_day};
 
-/// So much of a body is shown.
+/// The most characters of a body that are shown.
 const BODY_MAX_CHARS: usize = 16 * 1_024;
 
-/// Method, path, response, signature, headers and body. JSON is indented if it is `for_reading`, and as it
-/// was received for other programs.
+/// Formats method, path, response, signature, headers and body. JSON is indented if `for_reading`,
+/// and unchanged for other programs.
 pub(super) fn text(
     screen: Screen,
     for_reading: bool,
@@ -60,14 +60,14 @@ fn body(bytes: &[u8], for_reading: bool) -> String {
     }
 }
 
-/// The same, whole, as one object.
+/// Formats the complete request as one object.
 pub(super) fn json(received: &Received, status: StatusCode, signature: Option<Checked>) -> Value {
     let mut headers = Map::new();
     for name in received.headers.keys() {
         let values = received.headers.get_all(name).iter();
         let values: Vec<String> =
             values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
-        // As HTTP joins repeated headers (RFC 9110, 5.3).
+        // Join repeated headers as HTTP does (RFC 9110, 5.3).
         headers.insert(name.to_string(), values.join(", ").into());
     }
     let mut request = json!({

@@ -1,4 +1,4 @@
-//! `lastmile subscriptions delete`.
+//! `lastmile subscriptions delete`: removes a subscription from a deployment.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! `lastmile subscriptions export`: what a deployment has, as files that can be applied.
+//! `lastmile subscriptions export`: prints the content of a deployment as files that can be
+//! applied.
 
 use std::process::ExitCode;
 
@@ -29,7 +30,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut exported = Catalogue::default();
     let is_wanted = |of: Option<&str>| owner.as_deref().is_none_or(|owner| of == Some(owner));
     for topic in all.topics() {
-        // A topic without settings needs no document, and somebody else's would be refused.
+        // A topic without settings needs no document. Topics of other owners are omitted, because
+        // `apply` would refuse them.
         if owner.is_none() || is_wanted(deployed.topic_owners.get(&topic.name).map(AsRef::as_ref)) {
             exported.add_topic(topic.clone());
         }
@@ -45,7 +47,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => all.settings().clone(),
     });
     let mut documents = documents(&exported);
-    // Files of others may use the references too.
+    // Include the addresses even though files of other owners may use them too.
     documents.extend(topics.beside().await?.addresses(owner.as_deref()).document());
     if documents.is_empty() {
         bail!("{} has nothing to export", deployed.source);

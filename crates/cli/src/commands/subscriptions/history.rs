@@ -1,4 +1,4 @@
-//! `lastmile subscriptions history`: the changes of a topic, with their authors and reasons.
+//! `lastmile subscriptions history`: lists the changes of a topic, with their authors and reasons.
 
 use std::process::ExitCode;
 
@@ -17,9 +17,9 @@ use crate::terminal::output::{Output, note};
 use crate::terminal::text;
 
 const COLUMNS: [&str; 6] = ["time", "by", "message", "bytes", "content", "changes"];
-/// The number of versions that are read at once.
+/// The most versions that are read at once.
 const VERSIONS_AT_ONCE: usize = 4;
-/// A table names at most so many subscriptions of each kind of change; JSON names all of them.
+/// The most subscriptions of each kind of change in the table; JSON includes all.
 const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -40,13 +40,13 @@ struct Row {
     record: ChangeRecord,
     bytes: usize,
     state: State,
-    /// The differences from the version before; `None` if one of the two is not there or cannot be used.
+    /// The differences from the previous version; `None` if one of the two is missing or invalid.
     changes: Option<Changes>,
 }
 
 enum State {
     Removed,
-    /// So many subscriptions.
+    /// The number of subscriptions.
     Subscriptions(usize),
     Unusable(String),
 }
@@ -69,7 +69,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if rows.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Reads the versions, and compares each with the one before. Only a few are in memory at once.
+/// Reads the versions, and compares each with the previous one. Holds only a few in memory at once.
 async fn rows(topics: &Topics, name: &TopicName) -> anyhow::Result<Vec<Row>> {
     let mut reads = Vec::new();
     for version in topics.versions(name).await? {
@@ -140,7 +140,7 @@ fn table(rows: &[Row]) -> String {
     format!("{table}\n")
 }
 
-/// The changes in one line, with the marks of `apply`.
+/// Formats the changes in one line, with the marks of `apply`.
 fn shown(Changes { settings, added, changed, removed }: &Changes) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(settings.then(|| "settings of the topic".to_owned()));

@@ -1,4 +1,4 @@
-//! `lastmile subscriptions list` and `get`.
+//! `lastmile subscriptions list` and `get`: print the subscriptions of a deployment.
 
 use std::process::ExitCode;
 use std::sync::Arc;

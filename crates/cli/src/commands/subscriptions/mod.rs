@@ -1,7 +1,7 @@
-//! `lastmile subscriptions`: single subscriptions of a deployment, listed, read, removed and exported, and the history of
-//! their topics.
+//! `lastmile subscriptions`: lists, shows, removes and exports subscriptions of a deployment, and
+//! shows the history of their topics.
 //!
-//! Each verb is a file.
+//! Each subcommand has one file.
 
 mod delete;
 mod export;

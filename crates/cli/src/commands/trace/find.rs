@@ -1,8 +1,9 @@
-//! Finds everything about the wanted text: log lines, the dead letters that they name, and replays of these.
+//! Finds everything about the wanted text: log lines, the dead letters that they name, and replays
+//! of these.
 //!
-//! Three looks at the log at most. The first finds lines with the text. One without a result is followed by a look for the
-//! deliveries of a request with several events. The last one finds the rest of their deliveries after a
-//! search by any text, and deliveries of replays that the first did not find.
+//! It queries the log at most three times. The first query finds lines with the text. If it finds
+//! nothing, the next query looks for the deliveries of a request with several events. The last
+//! query finds the other lines of these deliveries, and deliveries of replays.
 
 use std::collections::{BTreeSet, HashSet};
 use std::future::ready;
@@ -26,22 +27,22 @@ use crate::terminal::advice::describe;
 use crate::terminal::text;
 use crate::views::unreadable_ledger::not_shown;
 
-/// The most deliveries that a second look asks for. A query has at most 10,000 characters.
+/// The most deliveries in a second query. A query has at most 10,000 characters.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
 const DELIVERIES_MAX: usize = 200;
 /// The most dead letters that are read.
 const LETTERS_MAX: usize = 1_000;
 
-/// The result, and notes about what could not be read.
+/// The result, and notes about unreadable parts.
 pub(super) struct Found {
     pub(super) trace: Trace,
     pub(super) notes: Vec<String>,
 }
 
-/// Everything that was read so far.
+/// The data read so far.
 #[derive(Default)]
 struct Reading {
-    /// Each once: a second look finds some again.
+    /// Lines that were already found, because a second query returns some again.
     raw: HashSet<String>,
     lines: Vec<Line>,
     letters: Vec<StoredDeadLetter>,
@@ -118,8 +119,9 @@ impl Reading {
         self.look(source, &Wanted::deliveries(deliveries), range).await
     }
 
-    /// Adds the dead letters that the lines name. Where no line is about a delivery, all of the time range are looked at: a
-    /// log may be gone before them, and at `LogLevel=warn` has no line of a delivery.
+    /// Adds the dead letters that the lines name. If no line belongs to a delivery, searches all
+    /// dead letters of the time range: the log may have expired earlier, and has no lines of
+    /// deliveries at `LogLevel=warn`.
     async fn read_letters(
         &mut self,
         letters: &DeadLetters,
@@ -137,7 +139,7 @@ impl Reading {
         for key in keys.into_iter().take(LETTERS_MAX) {
             match letters.of_key(key).await {
                 Ok(letter) => self.letters.push(letter),
-                // It may have been purged, and the log has the rest.
+                // The dead letter may have been purged; the log has the rest.
                 Err(error) => self.notes.push(describe(&error)),
             }
         }
@@ -159,7 +161,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The deliveries that the lines do not have, or not completely.
+    /// The deliveries whose lines are missing or incomplete.
     fn to_look_for(&self, is_search: bool) -> BTreeSet<Uuid> {
         let known: BTreeSet<Uuid> = self.deliveries().collect();
         let replays = self.replays.iter().map(|replay| replay.delivery_id);
@@ -177,7 +179,7 @@ impl Reading {
     }
 }
 
-/// The deliveries that these lines are about.
+/// The deliveries of these lines.
 fn deliveries(lines: &[Line]) -> impl Iterator<Item = Uuid> {
     lines.iter().filter_map(|line| line.field("delivery_id").parse().ok())
 }

@@ -1,4 +1,4 @@
-//! The place of log lines and dead letters: this machine, or a deployed stack.
+//! The source of log lines and dead letters: this machine, or a deployed stack.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ use crate::terminal::text;
 const LETTERS: &str = "s3/dead-letters";
 const CONTAINER: &str = "dead-letters";
 
-/// The data folder of `lastmile dev` and `lastmile demo` without `--data`.
+/// The default data folder of `lastmile dev` and `lastmile demo`.
 pub(super) const DATA: &str = ".lastmile";
 
-/// A log, and the dead letters beside it.
+/// A log, and its dead letters.
 pub(super) enum LogSource {
     /// A data folder of `lastmile dev`.
     Dev(PathBuf),
@@ -30,7 +30,7 @@ pub(super) enum LogSource {
     Stack(StackLog),
 }
 
-/// Log lines, and whether there are more than can be read.
+/// Log lines, and whether the limit cut them.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) lines: Vec<String>,
@@ -55,7 +55,7 @@ impl LogSource {
         })
     }
 
-    /// For people.
+    /// The name for people.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Dev(data) => text::path(data),
@@ -67,7 +67,7 @@ impl LogSource {
     /// The option with which `lastmile deadletters` finds the dead letters.
     pub(super) fn place(&self) -> String {
         match self {
-            // The commands look there by themselves.
+            // The commands use this folder by default.
             Self::Dev(data) if data == Path::new(DATA) => String::new(),
             Self::Dev(data) => option("container", &data.join(LETTERS).display().to_string()),
             #[cfg(feature = "aws")]
@@ -75,20 +75,20 @@ impl LogSource {
         }
     }
 
-    /// The lines that the functions do not log here, so a search cannot find them.
+    /// Describes the lines that the functions do not log here, so that a search cannot find them.
     pub(super) fn not_logged(&self) -> Option<String> {
         match self {
-            // All is logged here.
+            // A local log is complete.
             Self::Dev(_) => None,
             #[cfg(feature = "aws")]
             Self::Stack(log) => log.not_logged(),
         }
     }
 
-    /// Announces the cost of the query. Returns false if a person does not agree to a large one.
+    /// Prints the cost of the query. Returns false if the person does not confirm a large one.
     ///
     /// # Errors
-    /// When the size of the log cannot be read, or nobody can be asked.
+    /// When the size of the log cannot be read, or there is no terminal for the question.
     #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
     pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
         match self {
@@ -101,7 +101,7 @@ impl LogSource {
         }
     }
 
-    /// The lines that are wanted, oldest first.
+    /// The wanted lines, oldest first.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -109,7 +109,7 @@ impl LogSource {
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         match self {
             Self::Dev(data) => {
-                // The caller compares times, which a query has to be told.
+                // The caller filters local lines by time; only a query needs the range.
                 let _ = range;
                 let lines = dev_log::lines(data, |line| wanted.is_in(line))?;
                 Ok(Lines { lines, is_cut: false })
@@ -119,7 +119,8 @@ impl LogSource {
         }
     }
 
-    /// The dead letters, and the name of their container in log lines; `None` before there is a folder of them.
+    /// The dead letters, and the name of their container in log lines; `None` before the folder
+    /// exists.
     ///
     /// # Errors
     /// When the stack has no container.
@@ -140,7 +141,7 @@ impl LogSource {
     }
 }
 
-/// An option after a command, for a shell.
+/// Formats an option for a shell.
 fn option(name: &str, value: &str) -> String {
     format!(" --{name} {}", typed(value))
 }

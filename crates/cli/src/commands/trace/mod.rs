@@ -1,10 +1,10 @@
-//! `lastmile trace`: shows what happened to an event, from the log and the dead letters.
+//! `lastmile trace`: traces an event, from the log and the dead letters.
 //!
-//! One file reads the log of `lastmile dev`, one that of a stack; `find` asks either of them, and `report` writes the
-//! result. What the lines mean is decided in [`crate::operations::trace`].
+//! One file reads the log of `lastmile dev`, another that of a stack. `find` queries either of
+//! them, and `report` prints the result. [`crate::operations::trace`] interprets the lines.
 //!
-//! Promises: only reads. A query of CloudWatch Logs, which is billed by the bytes that it scans, is announced with its
-//! price, and a large one is asked about first.
+//! Promises: only reads. A query of CloudWatch Logs is billed by the scanned bytes, so its price is
+//! printed first, and a large one needs confirmation.
 
 mod find;
 mod log_source;
@@ -29,7 +29,7 @@ use crate::terminal::styled::{ColorArgs, Screen};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The exit code where nothing was found.
+/// The exit code if nothing was found.
 const NOTHING: u8 = 1;
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     color: ColorArgs,
 }
 
-/// The time range that is searched.
+/// The searched time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     since_ms: u64,
@@ -108,7 +108,7 @@ fn range(arguments: &Arguments) -> anyhow::Result<Range> {
     Ok(Range { since_ms, until_ms })
 }
 
-/// Advice where nothing was found.
+/// Advice if nothing was found.
 fn nothing(arguments: &Arguments, source: &LogSource, range: Range) -> String {
     let (text, since) = (text::line(arguments.text.trim()), text::at(Some(range.since_ms)));
     let place = source.name();

@@ -1,4 +1,5 @@
-//! A trace for people: a heading for each delivery, and below it its steps in the words of `lastmile dev`.
+//! Formats a trace for people: a heading for each delivery, with its steps below it, in the words
+//! of `lastmile dev`.
 
 use delivery::time::moment::rfc3339;
 
@@ -10,13 +11,13 @@ use crate::terminal::output::out_rendered;
 use crate::terminal::styled::{Part, Screen, Style};
 use crate::terminal::text;
 
-/// `2026-11-20`
+/// The length of `2026-11-20`.
 const DAY_CHARS: usize = 10;
-/// Before each line below a heading.
+/// The indentation of lines below a heading.
 const INDENT: &str = "  ";
 
-/// Writes every delivery and every event that matched none. `place` is the option that leads other commands to their dead
-/// letters.
+/// Prints every delivery, and every event without a matching subscription. `place` is the option by
+/// which other commands find the dead letters.
 pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for delivery in &trace.deliveries {
@@ -101,7 +102,7 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
 
 fn ordinal(delivery: &TracedDelivery) -> String {
     match delivery.attempts {
-        // It went on to another topic, without an attempt.
+        // The event was forwarded to another topic, without an attempt.
         0 => "publishing it to a topic".to_owned(),
         number => format!("attempt {number}"),
     }
@@ -127,7 +128,7 @@ fn step_line(step: &Step) -> Vec<Part> {
     let words = &step.words;
     let took = words.duration_ms.map(|ms| format!(" in {}", text::duration(ms)));
     let outcome = format!("{}{}", words.outcome, took.unwrap_or_default());
-    // The outcome of an attempt has its detail, and the heading that of an end.
+    // Omit other details: the outcome of an attempt and the heading already contain them.
     let detail = if words.kind == Kind::Wait { words.detail.as_str() } else { "" };
     vec![
         dim(&format!("{INDENT}{}", text::time_of_day(step.at_ms))),

@@ -1,7 +1,7 @@
 //! The log of a deployed stack, in CloudWatch Logs Insights, and its dead letters.
 //!
-//! Queries filter `@message` by a regular expression, sort by time and have a limit: the part of the language that the
-//! emulated AWS has as well.
+//! Queries filter `@message` by a regular expression, sort by time and have a limit. The emulated
+//! AWS supports this part of the query language too.
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail};
@@ -23,16 +23,16 @@ use crate::terminal::confirm::is_confirmed;
 use crate::terminal::output::note;
 use crate::terminal::progress;
 
-/// The outputs that name the log groups. That of the ingress has no lines about deliveries.
+/// The stack outputs with the log groups. The log of the ingress has no lines of deliveries, so it
+/// is omitted.
 const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"];
 /// The most lines that a query returns.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
 const LINES_MAX: i32 = 10_000;
-/// The wait between two requests for the results, and the most requests: for five minutes.
+/// The interval of requests for the results, and the most requests: five minutes in total.
 const POLL_EVERY_MS: u64 = 500;
 const POLLS_MAX: u32 = 600;
 
-/// The log groups of a stack.
 pub(super) struct StackLog {
     stack: Stack,
     client: Client,
@@ -54,7 +54,7 @@ impl StackLog {
         &self.stack.name
     }
 
-    /// The lines that the parameters of the stack keep out of the log.
+    /// Describes the lines that the parameters of the stack exclude from the log.
     pub(super) fn not_logged(&self) -> Option<String> {
         not_logged(&self.stack)
     }
@@ -76,7 +76,7 @@ impl StackLog {
         is_confirmed("run it?", nobody)
     }
 
-    /// Asks `DescribeLogGroups` for the group of this name.
+    /// Describes the log group with this name.
     async fn log_group(&self, name: &str, now_ms: u64) -> anyhow::Result<LogGroup> {
         let answer = self.client.describe_log_groups().log_group_name_prefix(name).send().await;
         let answer = answer.map_err(|error| aws_error(&error));
@@ -95,7 +95,7 @@ impl StackLog {
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         let seconds = |ms: u64| i64::try_from(ms / SECOND_MS).unwrap_or(i64::MAX);
         let start = self.client.start_query().set_log_group_names(Some(self.groups.clone()));
-        // A query covers whole seconds, and its end is part of it.
+        // A query covers whole seconds, and includes its end.
         let start = start.start_time(seconds(range.since_ms)).end_time(seconds(range.until_ms) + 1);
         let query = query(wanted);
         let started = start.query_string(query).send().await.map_err(|error| aws_error(&error));
@@ -111,7 +111,7 @@ impl StackLog {
         Ok(Lines { lines, is_cut })
     }
 
-    /// The results of a query, once it is complete.
+    /// Waits for the results of a query.
     async fn results(&self, id: &str) -> anyhow::Result<GetQueryResultsOutput> {
         let failed = || format!("the log of {} cannot be searched", self.name());
         for _ in 0..POLLS_MAX {
@@ -124,7 +124,7 @@ impl StackLog {
             }
             Machine.sleep(POLL_EVERY_MS).await;
         }
-        // Nobody waits for it any more; if this fails, it ends by itself.
+        // Stop the query, because its result is no longer needed. If this fails, it ends by itself.
         _ = self.client.stop_query().query_id(id).send().await;
         bail!(
             "{}: the query did not end within five minutes; choose a shorter time with --since and --until",

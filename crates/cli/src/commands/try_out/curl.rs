@@ -1,7 +1,7 @@
-//! The request of a try as a curl command: the same bytes, but for the moment. Pure.
+//! Formats the request of `try` as a curl command: the same bytes, except for the time. Pure.
 //!
-//! Separate because the text is copied into terminals and tickets: what is a credential is a variable of the shell
-//! that runs it. A signature is none, and holds for the time of the request only.
+//! Separate because people copy the text into terminals and tickets, so shell variables replace
+//! credentials. A signature is not a credential, and is only valid at the time of the request.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,27 @@ use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use crate::operations::curl::{CurlHeader, CurlRequest, option};
 use crate::operations::shown_exchange::is_shown;
 
-/// The scheme of a token (RFC 6750), which is no part of the secret.
+/// The scheme of a token (RFC 6750), which is not part of the secret.
 const BEARER: &str = "Bearer ";
-/// The beginning of the names of variables that the subscription does not name.
+/// The prefix of variables that the subscription does not name.
 const PREFIX: &str = "LASTMILE_";
 
-/// A command, and what has to be set before it is run.
+/// A command, and the variables that must be set before it runs.
 pub(super) struct CurlCommand {
     pub(super) text: String,
-    /// The names of variables, and what each of them is.
+    /// The names of variables, with descriptions.
     pub(super) variables: BTreeMap<String, String>,
     /// True if the body contains `[secret]` instead of a secret.
     pub(super) hides_secrets: bool,
 }
 
 impl CurlCommand {
-    /// The command that makes this request to the destination of this subscription.
+    /// Formats this request to the destination of this subscription.
     pub(super) fn of(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
         let mut variables = BTreeMap::new();
         let method = request.method.as_str();
         let shown_url = subscription.destination.display();
-        // The address of a service of AWS has no credential.
+        // The URL of an AWS service contains no credentials.
         let is_whole = subscription.destination.aws.is_some() || shown_url == request.url.as_str();
         let url = if is_whole {
             quoted(request.url.as_str())
@@ -53,7 +53,7 @@ impl CurlCommand {
         let tls = tls(request, &mut variables);
         let signer = request.signer.as_ref().map(|signer| signed(signer, &mut variables));
         let options = tls + &signer.unwrap_or_default();
-        // Without such a secret the command has exactly these bytes.
+        // Without secrets in the body, the command sends exactly these bytes.
         let hidden = request.body_without_secrets();
         let body = hidden.as_deref().unwrap_or(&request.body);
         let text = CurlRequest { method, url, options, headers, body }.command();
@@ -61,7 +61,7 @@ impl CurlCommand {
     }
 }
 
-/// The options of the connection, for which curl reads files.
+/// The connection options, for which curl reads files.
 fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     let files = [
         ("cert", "CERTIFICATE", "the certificate", request.tls.identity.is_some()),
@@ -81,7 +81,7 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     options.collect()
 }
 
-/// A signature, which curl makes with the credentials of whoever runs it, in the usual variables of AWS.
+/// The signing options: curl signs with the credentials in the usual AWS variables.
 fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     for (name, what) in [
         ("AWS_ACCESS_KEY_ID", "the access key of whoever signs the request"),
@@ -99,7 +99,7 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     format!("{scheme}{user} \\\n  {token}{body}")
 }
 
-/// A word that is the value of a variable that has no other; the shell ends with an error if that is not set.
+/// A word with the value of a new variable; the shell fails if it is not set.
 fn variable(name: &str, what: String, variables: &mut BTreeMap<String, String>) -> String {
     let mut own = format!("{PREFIX}{name}");
     for number in 2.. {
@@ -117,8 +117,9 @@ fn word(variable: &str) -> String {
     format!("\"${{{variable}:?}}\"")
 }
 
-/// What of the value of a header is no secret, and a word for the rest. The variable is that of the subscription where it has
-/// exactly this value, else one by the name of the header.
+/// The part of a header's value that is not secret, and a word for the rest. Uses the
+/// subscription's own variable if it has exactly this value, otherwise a variable named after the
+/// header.
 fn hidden(
     header: &str,
     value: &str,
@@ -143,7 +144,7 @@ fn hidden(
     ("", variable(&name, format!("the value of the header {header}"), variables))
 }
 
-/// Whether a shell can have a variable of this name (POSIX, Base Definitions, 3.216).
+/// Returns true for a valid name of a shell variable (POSIX, Base Definitions, 3.216).
 fn is_name(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

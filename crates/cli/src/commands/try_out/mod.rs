@@ -1,18 +1,24 @@
-//! `lastmile try`: makes the request that dispatch would make for an event, sends it once from here, and says
-//! what would happen next.
+//! `lastmile try`: sends the request that dispatch would send for an event, once and from this
+//! machine, and describes the consequences.
 //!
-//! Composes, sends, judges and decides with the functions that dispatch has, and computes nothing itself. Separate
-//! from `explain`, which sends nothing, and from `publish`, which needs a deployment: here an endpoint is tried
-//! before there is one. The address policy is that of this machine.
+//! Composes, sends, judges and decides with the functions of dispatch, and computes nothing itself.
+//! Separate from `explain`, which sends nothing, and from `publish`, which needs a deployment:
+//! `try` tests an endpoint before there is one. The address policy is that of this machine.
 //!
-//! With `--consent` it asks endpoints for their consent instead ([`consent`]).
+//! With `--consent` it validates endpoints instead ([`consent`]).
 //!
-//! Promises: one request to the destination, one more with another token where it refuses that of the first, as in
-//! dispatch, and none to anybody with `--print`; variables of the environment are used only with
-//! permission ([`crate::operations::environment`]), and one that is not set is reported before anything else is done; no credential is
-//! printed. The same event makes the same `webhook-id`.
+//! Promises:
 //!
-//! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not.
+//! - It sends one request to the destination, and one more with another token if the destination
+//!   refuses the token, as dispatch does.
+//! - With `--print` it sends nothing.
+//! - Environment variables are used only with permission ([`crate::operations::environment`]). An
+//!   unset one is reported first.
+//! - No credential is printed.
+//! - The same event gives the same `webhook-id`.
+//!
+//! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not be
+//! delivered.
 
 mod consent;
 mod curl;
@@ -125,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// An error if `AWS_TARGETS` does not list the AWS target of a subscription.
+/// The error if `AWS_TARGETS` does not list the AWS target of a subscription.
 fn refused_target(
     reading: &Reading,
     subscription: &Subscription,
@@ -135,7 +141,7 @@ fn refused_target(
     Ok(problem.map(|problem| at.finding(subscription, "aws", problem)))
 }
 
-/// The deliveries of the request: those of an event, or of several that the subscription puts into one.
+/// The deliveries of the request: of one event, or of several if the subscription batches events.
 fn deliveries(
     catalogue: &Catalogue,
     subscription: &Arc<Subscription>,
@@ -172,7 +178,8 @@ fn deliveries(
                     return Err(usage_error(text::line(&problem)));
                 }
             };
-            // In place of the id of its message: the same event is the same delivery.
+            // The document replaces the id of its message, so that the same event gives the same
+            // delivery.
             let origin = Origin { message: document.to_string(), index };
             let delivery = Delivery::new(event, subscription.name.clone(), origin, now_ms);
             deliveries.push((Arc::clone(subscription), Box::new(delivery)));
@@ -191,7 +198,7 @@ fn deliveries(
     }
 }
 
-/// Says where dispatch would do something else than to make this request now.
+/// Prints a warning if dispatch would not send this request now.
 fn warn(
     catalogue: &Catalogue,
     subscription: &Subscription,
@@ -231,20 +238,19 @@ fn warn(
     Ok(())
 }
 
-/// The one attempt.
 struct Attempt<'a> {
     subscription: &'a Subscription,
     deliveries: Vec<&'a Delivery>,
 }
 
-/// What became of it.
+/// The result of an attempt.
 struct Made {
     /// The last request.
     request: Result<Request, Unsendable>,
     exchange: Exchange,
-    /// What this machine sends as credentials, and what these are made of.
+    /// The credentials that this machine sends, and the secrets they are derived from.
     credentials: Credentials,
-    /// Whether the destination refused a token, and another one was used.
+    /// True if the destination refused a token, and another one was used.
     is_second: bool,
 }
 
@@ -258,7 +264,7 @@ impl<'a> Attempt<'a> {
         request::compose(self.subscription, &self.deliveries, context)
     }
 
-    /// Makes the request, and once more with another token where the destination refused its token.
+    /// Sends the request, and once more with another token if the destination refused its token.
     async fn make(&self, from_here: &FromHere) -> Made {
         let destination = &self.subscription.destination;
         let timeout_ms = destination.response_timeout_ms;
@@ -295,7 +301,8 @@ impl<'a> Attempt<'a> {
     ) -> Made {
         let event = self.deliveries.first().map(|delivery| &delivery.event);
         let mut credentials = self.subscription.destination.credentials(keyring, event);
-        // Also those that are sent in another form or to somebody else, and those that only sign.
+        // Include secrets that are sent in another form or to another server, and secrets that only
+        // sign.
         let secrets = self.subscription.destination.secrets().filter_map(|name| keyring.get(name));
         let of_aws = keyring.aws().map(|aws| &aws.secret_access_key);
         let values = secrets.chain(keyring.token()).chain(of_aws);

@@ -1,7 +1,7 @@
-//! What a try found, for people: the request and its response without credentials, the verdict, and what dispatch
-//! would do next. Pure.
+//! Formats the result of `try` for people: the request and its response without credentials, the
+//! verdict, and dispatch's next step. Pure.
 //!
-//! Separate from sending. Everything in it is what `machine::step` and `explain` say.
+//! Separate from sending. All statements come from `machine::step` and `explain`.
 
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, TransportResult};
@@ -18,7 +18,6 @@ use crate::operations::exchange_text;
 use crate::operations::shown_exchange::ShownExchange;
 use crate::terminal::text;
 
-/// What a try found.
 pub(super) struct Report {
     pub(super) text: String,
     pub(super) is_delivered: bool,
@@ -70,7 +69,7 @@ impl Report {
     }
 }
 
-/// The request and the response, as on the wire but for what is hidden.
+/// The request and the response as on the wire, except for redacted parts.
 fn shown(exchange: &ShownExchange) -> String {
     let request = exchange_text::request(exchange);
     let detail = exchange.detail.iter().map(|detail| format!("\n{}\n", text::line(detail)));
@@ -90,7 +89,7 @@ fn shown(exchange: &ShownExchange) -> String {
     }
 }
 
-/// What dispatch would do with the delivery.
+/// Describes dispatch's next step for the delivery.
 fn next(
     end: &End,
     delivery: &Delivery,
@@ -129,7 +128,7 @@ fn next(
     }
 }
 
-/// How its life would go on if the endpoint always did this.
+/// Describes the further life of the delivery if the endpoint always responded like this.
 fn prospects(subscription: &Subscription, published_ms: u64, exchange: &Exchange) -> String {
     let Some(always) = Always::as_in(exchange) else { return String::new() };
     let retry_after = if let TransportResult::Answered { retry_after, .. } = &exchange.result {

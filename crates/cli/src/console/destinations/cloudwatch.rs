@@ -1,8 +1,8 @@
 //! Success rates and durations of attempts by subscription, from the CloudWatch metrics of a stack.
 //!
-//! CloudWatch has metrics by subscription only if the stack is deployed with `MetricsPer=subscription`. One request reads three
-//! metrics of at most [`SUBSCRIPTIONS_MAX`] subscriptions. It costs $0.0015 ($0.01 for 1,000 metrics). A response is cached for a
-//! minute.
+//! CloudWatch has metrics by subscription only if the stack is deployed with
+//! `MetricsPer=subscription`. One request reads three metrics of at most [`SUBSCRIPTIONS_MAX`]
+//! subscriptions. It costs $0.0015 ($0.01 for 1,000 metrics). A response is cached for a minute.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ use crate::console::live::traffic::Traffic;
 use crate::operations::stack::Stack;
 use crate::terminal::advice::aws_error;
 
-/// Subscriptions in a request at most.
+/// The most subscriptions in a request.
 const SUBSCRIPTIONS_MAX: usize = 50;
-/// Periods of a range.
+/// The number of periods in a range.
 const PERIODS: u64 = 12;
-/// Maximum age of a cached response.
+/// The maximum age of a cached response.
 const KEPT_MS: u64 = MINUTE_MS;
 /// The queries for each subscription: letter of the query id, metric, and statistic.
 const ASKED: [(char, Metric, &str); 3] = [
@@ -46,7 +46,7 @@ pub(crate) struct CloudWatch {
 }
 
 impl CloudWatch {
-    /// Reads the settings of the stack. Does not send a request yet.
+    /// Reads the settings of the stack. Does not send a request.
     pub(crate) fn of(aws: &SdkConfig, stack: &Stack) -> Self {
         Self {
             client: Client::new(aws),
@@ -87,7 +87,7 @@ impl CloudWatch {
             .client
             .get_metric_data()
             .set_metric_data_queries(Some(queries))
-            // Begins with a whole period, so that the first sum covers all of it.
+            // Begin with a whole period, so that the first sum covers all of it.
             .start_time(time(now_ms.saturating_sub(range_ms) / period_ms * period_ms))
             .end_time(time(now_ms))
             .into_paginator()
@@ -111,13 +111,15 @@ impl CloudWatch {
     }
 }
 
-/// The length of a period in whole minutes. The first one begins before the range, by a twelfth of it at most.
+/// The length of a period in whole minutes. The first one begins before the range, by a twelfth of
+/// it at most.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricStat.html>
 fn period_ms(range_ms: u64) -> u64 {
     (range_ms / PERIODS).min(DAY_MS).div_ceil(MINUTE_MS).max(1) * MINUTE_MS
 }
 
-/// The queries for all subscriptions. An id is the letter of the metric and the index of the subscription, such as `s0`.
+/// The queries for all subscriptions. An id is the letter of the metric and the index of the
+/// subscription, such as `s0`.
 fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQuery> {
     let mut queries = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -141,7 +143,8 @@ fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQ
     queries
 }
 
-/// The figures of each subscription. Adds up the counts of all periods, and keeps the highest percentile.
+/// The figures of each subscription. Adds up the counts of all periods, and keeps the highest
+/// percentile.
 fn figures(names: &[String], results: &[MetricDataResult]) -> BTreeMap<String, Traffic> {
     let mut found: BTreeMap<&str, [f64; 3]> = BTreeMap::new();
     for result in results {

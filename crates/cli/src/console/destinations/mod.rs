@@ -1,4 +1,4 @@
-//! Pages of destinations: their health, their success rate, and what happens to the next delivery.
+//! Pages of destinations: their health, their success rate, and the next step of their deliveries.
 
 #[cfg(feature = "aws")]
 pub(crate) mod cloudwatch;
@@ -28,20 +28,21 @@ use crate::operations::destinations::place::Place;
 use crate::terminal::advice::chain;
 use crate::terminal::text;
 
-/// Destinations in the list at most.
+/// The most destinations in the list.
 const LISTED_MAX: usize = 500;
-/// Default time range of success rates.
+/// The default time range of success rates.
 const RANGE_MS: u64 = HOUR_MS;
-/// Subscriptions named in a row at most.
+/// The most subscriptions named in a row.
 const NAMED_MAX: usize = 3;
-/// The age at which the health of destinations is read again: each reading asks the table about every destination.
+/// The age at which the health of destinations is read again. Each reading queries the table for
+/// every destination.
 const HEALTH_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 /// The shorter age in `lastmile dev`, whose table is on this machine.
 const LOCAL_MAX_AGE_MS: u64 = SECOND_MS;
 /// A lower success rate is shown as a failure.
 const GOOD_PERCENT: u64 = 99;
 
-/// Keeps the health of destinations for a few seconds, so that several pages share a reading.
+/// Caches the health of destinations, so that several pages share a reading.
 #[derive(Default)]
 pub(super) struct HealthCache(tokio::sync::Mutex<Option<(u64, Arc<Health>)>>);
 
@@ -68,7 +69,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Reads the health of all destinations, and the figures of the last `range_ms` milliseconds (by default, [`RANGE_MS`]).
+    /// Reads the health of all destinations, and the figures of the last `range_ms` milliseconds
+    /// (by default, [`RANGE_MS`]).
     pub(super) async fn read(console: &Console, range_ms: Option<u64>) -> Self {
         let range_ms = range_ms.unwrap_or(RANGE_MS);
         let max_age_ms = if console.live.is_some() { LOCAL_MAX_AGE_MS } else { HEALTH_MAX_AGE_MS };
@@ -87,7 +89,7 @@ impl Seen {
         Self { health, rates, problem, range_ms }
     }
 
-    /// The attempts of all subscriptions of a destination; `None` if nobody has measured them.
+    /// The attempts of all subscriptions of a destination; `None` if they were not measured.
     pub(super) fn traffic(&self, of: &DestinationHealth) -> Option<Traffic> {
         self.rates.of(of.subscriptions.iter().map(String::as_str))
     }
@@ -106,7 +108,7 @@ impl Seen {
         self.health.destinations.iter().find(has)
     }
 
-    /// The health of a destination in words.
+    /// Describes the health of a destination.
     pub(super) fn health(&self, of: &DestinationHealth) -> Markup {
         health(of, self.traffic(of).as_ref())
     }
@@ -171,7 +173,8 @@ impl Seen {
     }
 }
 
-/// The health of a destination in words: its stored conditions; if there are none, its success rate.
+/// Describes the health of a destination: its stored conditions; if there are none, its success
+/// rate.
 fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
     html! {
         @for (name, why) in &it.conditions {
@@ -283,7 +286,7 @@ fn details(console: &Console, it: &DestinationHealth) -> Markup {
     }
 }
 
-/// A notice that no deployment is named, and how to name one.
+/// Explains how to name a deployment, if only a container is shown.
 pub(super) fn no_deployment() -> Markup {
     html! { p .notice {
         "Only a container of dead letters is shown. With " code { "lastmile console --stack NAME" }

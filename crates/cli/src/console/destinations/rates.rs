@@ -24,7 +24,7 @@ pub(crate) enum RateSource {
 /// The attempts in a time range.
 #[derive(Debug, Default, Clone)]
 pub(in crate::console) struct Rates {
-    /// True if a subscription without figures had no attempt; else it was not measured.
+    /// True if a subscription without figures had no attempt; otherwise it was not measured.
     is_complete: bool,
     /// By the full name of the subscription.
     pub(in crate::console) subscriptions: BTreeMap<String, Traffic>,
@@ -39,7 +39,7 @@ impl Rates {
         Self { is_complete: false, subscriptions, note }
     }
 
-    /// The sum of the attempts of these subscriptions; `None` if nobody has measured them.
+    /// The sum of the attempts of these subscriptions; `None` if they were not measured.
     pub(in crate::console) fn of<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,

@@ -1,10 +1,11 @@
 //! Caches the dead letters of a container for the pages.
 //!
-//! A separate task reads the container. A request waits for it briefly, then shows the previous result, or the progress of
-//! reading. Requests for the same dead letters share one reading.
+//! A separate task reads the container. A request waits for it briefly, then shows the previous
+//! result, or the progress of reading. Requests for the same dead letters share one reading.
 //!
-//! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of a cache, the last few filters
-//! have caches too. Together, these hold at most as many dead letters as one more cache.
+//! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
+//! a cache, the last few filters have caches too. Together, these hold at most as many dead letters
+//! as one more cache.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,16 +23,17 @@ use uuid::Uuid;
 use crate::console::shell::error::PageError;
 use crate::console::shell::query::{Query, href};
 
-/// Maximum age of a list.
+/// The maximum age of a list.
 pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
-/// Maximum age of the count of a replay.
+/// The maximum age of the count of a replay.
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
-/// Time that a request waits for a reading if there is no previous result, or if an action has made it stale.
+/// The time that a request waits for a reading if there is no previous result, or if an action has
+/// made it stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time that a request waits for a reading if it can show the previous result. The page says when that was read. A list updates
-/// itself, and a replay reads again before it starts.
+/// The time that a request waits for a reading if it can show the previous result. The page states
+/// the age of that result. A list updates itself, and a replay reads again before it starts.
 const REREAD_TIMEOUT: Duration = Duration::from_millis(300);
-/// Caches that are kept at most.
+/// The most caches.
 const CACHES_MAX: usize = 4;
 /// The scope of the cache of the whole container.
 const WHOLE: &str = "";
@@ -51,7 +53,8 @@ pub(in crate::console) enum CacheState {
 /// Limits the time that a request waits for a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum WaitMode {
-    /// Waits for at most [`READ_TIMEOUT`] or [`REREAD_TIMEOUT`], then returns the previous cache or the progress.
+    /// Waits for at most [`READ_TIMEOUT`] or [`REREAD_TIMEOUT`], then returns the previous cache or
+    /// the progress.
     Briefly,
     /// Waits until everything is read.
     UntilRead,
@@ -82,7 +85,8 @@ impl LetterCaches {
         Self { letters: letters.clone(), entries: Mutex::default() }
     }
 
-    /// A cache of at most this age. It has all matching dead letters, and perhaps others.
+    /// Returns a cache of at most this age. It contains all matching dead letters, and may contain
+    /// others.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -114,7 +118,8 @@ impl LetterCaches {
         self.of(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
     }
 
-    /// The key of the blob with this dead letter, if a cache has it. The blob may have been removed since.
+    /// The key of the blob with this dead letter, if a cache has it. The blob may have been removed
+    /// since.
     pub(in crate::console) fn key_of(&self, id: Uuid) -> Option<String> {
         let entries = self.entries();
         let caches = entries.iter().filter_map(|entry| entry.cache.as_ref());
@@ -180,7 +185,7 @@ impl LetterCaches {
         let new =
             || CacheEntry { scope: scope.to_owned(), cache: None, is_stale: false, reading: None };
         let mut entry = at.and_then(|at| entries.remove(at)).unwrap_or_else(new);
-        // A reading that nobody waited for to its end is stored now: it may be too old by then.
+        // Store an abandoned reading that has finished; it may be too old by now.
         if let Some(read) = entry.reading.as_ref().and_then(|reading| reading.peek().cloned()) {
             entry.reading = None;
             if let Ok(cache) = read {
@@ -234,7 +239,8 @@ impl LetterCaches {
     }
 }
 
-/// Drops the least recently used filters, if there are too many or if they hold too many dead letters. The entry used last stays.
+/// Drops the least recently used filters if there are too many, or if they hold too many dead
+/// letters. Keeps the entry used last.
 fn evict(entries: &mut VecDeque<CacheEntry>) {
     entries.truncate(CACHES_MAX);
     let (mut held, mut is_first) = (0, true);

@@ -1,4 +1,5 @@
-//! The page of one cause: its beginning, its subscriptions, the last response, and the forecast of a replay.
+//! The page of one cause: its beginning, its subscriptions, the last response, and the forecast of
+//! a replay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ use crate::console::subscriptions;
 use crate::operations::set_aside::QUIET_AFTER;
 use crate::terminal::text;
 
-/// Newest dead letters that the page lists.
+/// The number of newest dead letters on the page.
 const NEWEST_MAX: usize = 20;
 
 pub(in crate::console) async fn answer(
@@ -138,7 +139,8 @@ impl View<'_> {
         }
     }
 
-    /// Explains dead letters without an attempt: they belong to the cause by the state of their destination.
+    /// Explains dead letters without an attempt: their cause is the failure of other deliveries to
+    /// their destination.
     fn never_sent(&self) -> Markup {
         let put_off = [Reason::TimeToLiveExceeded, Reason::MaxDeliveryAttemptsExceeded]
             .map(|reason| reason.to_string());
@@ -178,7 +180,7 @@ impl View<'_> {
         } }
     }
 
-    /// The hidden fields of the form: exactly what is shown is dismissed.
+    /// The hidden fields of the form, which limit the dismissal to the dead letters shown.
     fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
         let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));
@@ -256,7 +258,8 @@ pub(in crate::console) async fn dismiss(
         let why = "The container is being read.";
         return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not read yet", why));
     };
-    // Read now, not from a cache: exactly what was shown is dismissed, or nothing.
+    // Read again instead of using a cache: either exactly the dead letters shown are dismissed, or
+    // none.
     let open = Summary::of(cache.matching(&filter), &cache);
     let [cause] = open.causes.as_slice() else { return Err(no_cause(&id, open.causes.len())) };
     let back = query.with_period_of(&format!("/causes/{id}"));

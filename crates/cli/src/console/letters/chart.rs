@@ -12,7 +12,8 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::Query;
 use crate::terminal::text;
 
-/// Possible widths of a column. The chart uses the smallest one that needs at most [`COLUMNS_MAX`] columns.
+/// Possible widths of a column. The chart uses the smallest one that needs at most [`COLUMNS_MAX`]
+/// columns.
 const WIDTHS_MS: [u64; 10] = [
     MINUTE_MS,
     5 * MINUTE_MS,
@@ -25,18 +26,19 @@ const WIDTHS_MS: [u64; 10] = [
     7 * DAY_MS,
     28 * DAY_MS,
 ];
-/// Columns at most; more would be too thin to tell apart.
+/// The most columns; more would be too thin to distinguish.
 const COLUMNS_MAX: u64 = 72;
-/// Columns at least; the chart begins earlier if necessary, so that one minute does not fill it.
+/// The fewest columns; the chart begins earlier if necessary, so that one minute does not fill it.
 const COLUMNS_MIN: u64 = 24;
-/// Reasons with their own colour; the others share one.
+/// The number of reasons with a colour of their own; the others share one.
 pub(in crate::console) const COLOURS: usize = 6;
-/// Height of the chart in SVG units; a column is 10 units wide.
+/// The height of the chart in SVG units; a column is 10 units wide.
 const HEIGHT: f64 = 100.0;
-/// Minimum height of a segment, so that it stays visible.
+/// The minimum height of a segment, so that it stays visible.
 const HEIGHT_MIN: f64 = 1.5;
 
-/// Colours of the reasons, by frequency in the whole container, so that filters do not change the colours.
+/// Colours of the reasons, by frequency in the whole container, so that filters do not change the
+/// colours.
 pub(in crate::console) struct Palette(Vec<String>);
 
 impl Palette {
@@ -104,7 +106,7 @@ impl Chart {
         self.columns.iter().map(Column::sum).max().unwrap_or(0)
     }
 
-    /// The width of a column in words: `minute`, `hour`, `3 h`, `day`.
+    /// Describes the width of a column: `minute`, `hour`, `3 h`, `day`.
     fn width(&self) -> String {
         match self.width_ms {
             MINUTE_MS => "minute".to_owned(),
@@ -114,7 +116,8 @@ impl Chart {
         }
     }
 
-    /// Draws the chart with axes, legend and table. `reasons` are those of the shown dead letters, most frequent first.
+    /// Draws the chart with axes, legend and table. `reasons` are those of the shown dead letters,
+    /// most frequent first.
     pub(in crate::console) fn draw(
         &self,
         query: &Query,
@@ -260,12 +263,12 @@ pub(in crate::console) fn swatch(class: &str) -> Markup {
     }
 }
 
-/// RFC 3339 without the fraction of a second.
+/// Removes the fraction of a second from an RFC 3339 time.
 fn whole_seconds(rfc3339: &str) -> String {
     format!("{}Z", text::first_chars(rfc3339, "2026-11-20T07:03:00".len()))
 }
 
-/// A time without its seconds.
+/// Formats a time without its seconds.
 fn minutes(ms: u64) -> String {
     text::first_chars(&text::at(Some(ms)), "2026-11-20 07:03".len())
 }

@@ -1,7 +1,8 @@
 //! The event of a dead letter as a curl command that posts it to its destination. Pure.
 //!
-//! Separate because the command must not contain credentials: people paste it into terminals and tickets. The command uses only
-//! the dead letter. The original request also depended on the subscription.
+//! Separate because the command must not contain credentials: people paste it into terminals and
+//! tickets. The command uses only the dead letter. The original request also depended on the
+//! subscription.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;
@@ -56,8 +57,8 @@ fn address(destination: &str) -> Option<String> {
     Some(url.into())
 }
 
-/// True if a header can be shown. Its name must be a token (RFC 9110, 5.6.2) and no credential. Its value must not contain
-/// invisible characters.
+/// True if a header can be shown. Its name must be a token (RFC 9110, 5.6.2) and no credential. Its
+/// value must not contain invisible characters.
 fn may_be_shown(name: &str, value: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty()

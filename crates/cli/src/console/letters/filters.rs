@@ -1,5 +1,5 @@
-//! The filters of a page: the search box, the periods, the active filters with links that remove them, and the form of all
-//! filters.
+//! The filters of a page: the search box, the periods, the active filters with links that remove
+//! them, and the form of all filters.
 
 use maud::{Markup, html};
 

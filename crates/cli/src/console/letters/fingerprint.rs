@@ -1,11 +1,12 @@
-//! A fingerprint of the dead letters that a page showed. Its form sends it, so that it changes exactly these or none.
+//! A fingerprint of the dead letters that a page showed. Its form sends it, so that it changes
+//! exactly these or none.
 
 use uuid::Uuid;
 
 /// The form field of the fingerprint.
 pub(in crate::console) const FINGERPRINT: &str = "fingerprint";
 
-/// The same for the same dead letters in any order.
+/// The fingerprint of these dead letters, which does not depend on their order.
 pub(in crate::console) fn fingerprint(letters: impl IntoIterator<Item = Uuid>) -> String {
     let mut letters: Vec<Uuid> = letters.into_iter().collect();
     letters.sort_unstable();

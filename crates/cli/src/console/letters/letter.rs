@@ -34,7 +34,7 @@ use crate::terminal::text::indented;
 
 /// Larger events are not shown; the page links to the blob.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;
-/// Length of a UUID with hyphens.
+/// The length of a UUID with hyphens.
 const ID_MAX_CHARS: usize = 36;
 
 pub(in crate::console) async fn answer(
@@ -82,8 +82,8 @@ pub(in crate::console) async fn raw(
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
-/// Finds a dead letter by its id or a prefix of the id. An unknown id does not start a search through all blobs. Otherwise, any
-/// URL could cause a read of the whole container.
+/// Finds a dead letter by its id or a prefix of the id. An unknown id does not start a search
+/// through all blobs. Otherwise, any URL could cause a read of the whole container.
 pub(in crate::console) async fn find(
     console: &Console,
     id: &str,

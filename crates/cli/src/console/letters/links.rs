@@ -1,5 +1,5 @@
-//! Records that belong to a dead letter: its replay and the outcome of the replay, the dead letter that it replays, and its
-//! dismissal.
+//! Records that belong to a dead letter: its replay and the outcome of the replay, the dead letter
+//! that it replays, and its dismissal.
 
 use adapters::machine::Machine;
 use axum::body::Bytes;
@@ -64,7 +64,8 @@ impl LetterLinks {
         }
     }
 
-    /// Describes the outcome of the replay; `None` without a replay, or if outcomes are not recorded.
+    /// Describes the outcome of the replay; `None` without a replay, or if outcomes are not
+    /// recorded.
     fn end(&self) -> Option<Markup> {
         let record = self.replay.as_ref()?;
         Some(match record.end_state_now() {
@@ -102,7 +103,8 @@ impl LetterLinks {
     }
 }
 
-/// Warns of open dead letters that a replay has in its plan. A replay that runs does not read dismissals again.
+/// Warns of open dead letters that a replay has in its plan. A replay that runs does not read
+/// dismissals again.
 pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &LetterStates) -> Markup {
     let is_planned = |letter: &Uuid| {
         states.of(*letter) == LetterState::Open && states.planned_by(*letter).is_some()
@@ -168,7 +170,8 @@ pub(in crate::console) async fn undismiss(
 ) -> Result<Response, PageError> {
     let letter = find(&console, &id).await?;
     let states = console.letters.states().await.map_err(PageError::storage)?;
-    // The withdrawal must be later than the dismissal, even if that came from a machine whose clock is ahead.
+    // The withdrawal must be later than the dismissal, even if that came from a machine whose clock
+    // is ahead.
     let dismissed_ms = states.dismissal_of(letter.id).and_then(|of| moment::parse(&of.at));
     let at_ms = Machine.now_ms().max(dismissed_ms.unwrap_or_default() + 1);
     let taken_back = Dismissal::taken_back(vec![letter.id], rfc3339(at_ms), user());

@@ -1,4 +1,5 @@
-//! The list of dead letters, newest first, in pages. Single dead letters can be picked for a replay.
+//! The list of dead letters, newest first, in pages. Single dead letters can be picked for a
+//! replay.
 
 use adapters::machine::Machine;
 use deadletters::facts::decided_ms;

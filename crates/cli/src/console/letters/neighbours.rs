@@ -1,4 +1,5 @@
-//! The neighbours of a dead letter: the next ones within the filters, and those of the same event. Pure: uses only cached data.
+//! The neighbours of a dead letter: the next ones within the filters, and those of the same event.
+//! Pure: uses only cached data.
 
 use deadletters::filter::Filter;
 use deadletters::letter_cache::LetterCache;
@@ -10,13 +11,13 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{LIST, Query, href};
 use crate::terminal::text;
 
-/// Dead letters of the same event on the page at most.
+/// The most dead letters of the same event on the page.
 const RELATED_MAX: usize = 8;
 
 /// The position of a dead letter in the filtered list.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct ListPlace {
-    /// From 1.
+    /// The position, from 1.
     number: usize,
     count: usize,
     newer: Option<Uuid>,

@@ -2,7 +2,7 @@
 
 use delivery::delivery::outcome::Outcome;
 
-/// A sentence about an outcome; `None` for an outcome that this system does not write.
+/// Explains an outcome in a sentence; `None` for an unknown outcome.
 pub(in crate::console) fn meaning(outcome: &str, status: Option<u16>) -> Option<&'static str> {
     Some(match outcome.parse::<Outcome>().ok()? {
         Outcome::Success => "The destination accepted the event.",

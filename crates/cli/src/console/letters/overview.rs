@@ -1,4 +1,5 @@
-//! The list page: number of matching dead letters, chart over time, list, and counts by subscription.
+//! The list page: number of matching dead letters, chart over time, list, and counts by
+//! subscription.
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -23,7 +24,7 @@ use crate::console::shell::markup::{line, states_not_read, time, word};
 use crate::console::shell::query::{InvalidField, LIST, Query, pairs};
 use crate::terminal::text;
 
-/// Subscriptions that are shown unfolded at most; the most frequent come first.
+/// The most subscriptions that are shown unfolded; the most frequent come first.
 const UNFOLDED_MAX: usize = 8;
 
 pub(in crate::console) async fn answer(
@@ -117,7 +118,8 @@ fn head(console: &Console, query: &Query, cache: &LetterCache, summary: &Summary
                 (read_at(cache, &query.reread(LIST)))
             }
             @if count > 0 {
-                // Few readers want to replay everything, so the button is prominent only if a filter is set.
+                // Few readers want to replay everything, so the button is prominent only if a
+                // filter is set.
                 (console.access.link(Action::Replay, !query.is_all(), &query.at("/replay"), &html! {
                     "Replay " (if count == 1 { "it".to_owned() } else { format!("these {}", text::grouped(count)) }) "…"
                 }))

@@ -2,7 +2,7 @@
 
 use delivery::delivery::reason::Reason;
 
-/// A sentence about a reason; `None` for a reason that this system does not write.
+/// Explains a reason in a sentence; `None` for an unknown reason.
 pub(in crate::console) fn meaning(reason: &str) -> Option<&'static str> {
     Some(match reason.parse::<Reason>().ok()? {
         Reason::MaxDeliveryAttemptsExceeded => "Every attempt that the policy allows failed.",

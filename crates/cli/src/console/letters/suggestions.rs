@@ -10,9 +10,9 @@ use maud::{Markup, html};
 
 use crate::terminal::text;
 
-/// Suggestions for a field at most: nobody reads a longer list.
+/// The most suggestions for a field; longer lists are not useful.
 const SUGGESTED_MAX: usize = 200;
-/// A longer value is typed by nobody.
+/// The longest suggestion; longer values are not useful.
 const SUGGESTED_MAX_BYTES: usize = 200;
 
 /// The suggestions of a page.

@@ -1,4 +1,4 @@
-//! The sums of the matching dead letters.
+//! The matching dead letters of a page, with their counts and causes.
 
 use adapters::machine::Machine;
 use deadletters::cause::{Cause, Trend};
@@ -19,7 +19,8 @@ impl<'a> Summary<'a> {
         let mut stats = Stats::default();
         letters.iter().for_each(|letter| stats.add(letter));
         let mut causes = cache.states.sorted(cache.by_cause(&letters), Machine.now_ms());
-        // Still arriving first: an old cause may be large, and nobody is hurt by it any more. The sort is stable.
+        // Causes that still receive dead letters come first, because an old cause may be large but
+        // no longer urgent. The sort is stable.
         causes.sort_by_key(|cause| !cause.is_set_aside && cause.trend == Trend::Over);
         Self { letters, stats, causes }
     }

@@ -11,21 +11,22 @@ use crate::console::shell::markup::{line, outcome, time, word};
 use crate::terminal::text;
 use crate::terminal::text::attempts::is_put_off;
 
-/// Characters of a response shown at an attempt at most.
+/// The most characters of a response at an attempt.
 const RESPONSE_CHARS: usize = 160;
 
 /// An entry of the timeline.
 #[derive(Debug, PartialEq, Eq)]
 enum Step<'a> {
     Attempt(usize, &'a StoredAttempt),
-    /// Nothing was sent, because the destination was on probation: that is no attempt.
+    /// A deferral without an attempt, because the destination was on probation.
     PutOff(&'a StoredAttempt),
     Wait(u64),
     Omitted(u32),
 }
 
-/// Attempts with their numbers, and the waits between them. The first wait begins at `before_ms`. Entries may be omitted in the
-/// middle, so those behind the gap are numbered from the end, which is the number of all attempts.
+/// Attempts with their numbers, and the waits between them. The first wait begins at `before_ms`.
+/// Entries may be omitted in the middle, so those behind the gap are numbered from the end, which
+/// is the number of all attempts.
 fn steps(
     history: &[StoredAttempt],
     omitted: u32,
@@ -79,7 +80,8 @@ pub(in crate::console) fn at_sink(sink: &StoredSink) -> Markup {
     } }
 }
 
-/// Draws the steps. The last attempt shows the beginning of the last response, with a link to its section.
+/// Draws the steps. The last attempt shows the beginning of the last response, with a link to its
+/// section.
 fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Markup {
     let is_attempt = |step: &Step<'_>| matches!(step, Step::Attempt(..));
     let last = steps.iter().rposition(is_attempt);

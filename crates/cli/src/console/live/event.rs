@@ -1,4 +1,5 @@
-//! The page of one event: its deliveries, each with its attempts, requests, responses, waits and end.
+//! The page of one event: its deliveries, each with its attempts, requests, responses, waits and
+//! end.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(in crate::console) async fn answer(
 ) -> Result<Response, PageError> {
     // An address that is not valid UTF-8 names no event either.
     let id = id.map(|Path(id)| id).unwrap_or_default();
-    // Read before the event, so that scripts receive every step that happens after the event was read.
+    // Read this number before the event, so that scripts receive every later step.
     let live = console.live()?;
     let last = live.read(Feed::last_step);
     let event = live.event(&id)?;

@@ -1,7 +1,8 @@
-//! A bounded store of what happened since the start, newest last. Pure.
+//! A bounded store of events and steps since the start, newest last. Pure.
 //!
-//! - An event is a record that the events queue delivered. If the record of a delivery was not seen, its log line supplies the
-//!   event. This applies to replays and to deliveries of an earlier run.
+//! - An event is a record that the events queue delivered. If the record of a delivery was not
+//!   seen, its log line supplies the event. This applies to replays and to deliveries of an earlier
+//!   run.
 //! - A step is a change of a delivery, or of an event without a known delivery.
 //! - An attempt under way is not a step. It is kept separately until it ends.
 //!
@@ -21,15 +22,15 @@ use uuid::Uuid;
 use crate::operations::line_words::{Kind, LineWords};
 use crate::operations::shown_exchange::ShownExchange;
 
-/// Events that are kept at most.
+/// The most events kept.
 pub(super) const EVENTS_MAX: usize = 500;
-/// Bytes of event bodies, requests and responses that are kept at most, together.
+/// The most bytes of event bodies, requests and responses together.
 pub(super) const BODIES_MAX_BYTES: usize = 32 * 1_024 * 1_024;
-/// Steps that are kept at most.
+/// The most steps kept.
 pub(super) const STEPS_MAX: usize = 2_000;
-/// Steps of one event that are kept at most.
+/// The most steps of one event.
 pub(super) const EVENT_STEPS_MAX: usize = 500;
-/// Attempts under way that are kept at most.
+/// The most attempts under way.
 const UNDER_WAY_MAX: usize = 2_000;
 
 /// An event as it was received.
@@ -50,7 +51,7 @@ pub(super) struct Published {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Of {
     pub(super) delivery: Option<Uuid>,
-    /// Full name; empty if the step belongs to no subscription.
+    /// The full name; empty if the step belongs to no subscription.
     pub(super) subscription: String,
     pub(super) topic: Option<String>,
     /// The SQS message, if the log line names it.
@@ -66,7 +67,7 @@ pub(super) struct What {
     pub(super) at_ms: u64,
     pub(super) words: LineWords,
     pub(super) destination: String,
-    /// When the next attempt is due.
+    /// The due time of the next attempt.
     pub(super) due_ms: Option<u64>,
 }
 
@@ -89,7 +90,7 @@ pub(super) struct Event {
     pub(super) at_ms: u64,
     pub(super) published: Published,
     pub(super) steps: Vec<Arc<Step>>,
-    /// Number of further steps that were not kept.
+    /// The number of further steps that were not kept.
     pub(super) more_steps: usize,
     /// Requests with their responses, by the number of the step.
     pub(super) exchanges: BTreeMap<u64, Arc<ShownExchange>>,
@@ -102,7 +103,7 @@ pub(super) struct Feed {
     events: VecDeque<Event>,
     steps: VecDeque<Arc<Step>>,
     last_event: u64,
-    /// Number of published events that were dropped.
+    /// The number of published events that were dropped.
     dropped_published: u64,
     last_step: u64,
     /// Attempts under way, oldest first, with their own numbers.
@@ -181,7 +182,7 @@ impl Feed {
         self.last_step
     }
 
-    /// Number of dropped steps, and number of dropped published events.
+    /// The number of dropped steps, and the number of dropped published events.
     pub(super) fn dropped(&self) -> (u64, u64) {
         (self.last_step - self.steps.len() as u64, self.dropped_published)
     }
@@ -192,7 +193,7 @@ impl Feed {
         self.events.get(at)
     }
 
-    /// True if nothing happened to the delivery after this step.
+    /// Returns true if the delivery has no later step.
     pub(super) fn is_newest(&self, step: &Step) -> bool {
         let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
         let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
@@ -216,8 +217,8 @@ impl Feed {
         Some(event)
     }
 
-    /// Finds the newest event from which the delivery was made, by the delivery's id. Otherwise, for example for a replay, finds
-    /// the newest event with the same id, source and topic.
+    /// Finds the newest event that produced the delivery, by the delivery's id. Otherwise, for
+    /// example for a replay, finds the newest event with the same id, source and topic.
     fn find(&self, of: &Of) -> Option<u64> {
         let newest = || self.events.iter().rev();
         let name = of.subscription.parse::<SubscriptionName>().ok();
@@ -303,7 +304,8 @@ impl Feed {
         {
             let Some(dropped) = self.events.pop_front() else { return };
             self.bytes -= dropped.bytes;
-            // A later step of one of its deliveries creates an event without an origin, which is not counted again.
+            // A later step of one of its deliveries creates an event without an origin, which does
+            // not count again.
             self.dropped_published += u64::from(dropped.published.origin.is_some());
             self.deliveries.retain(|_, event| *event != dropped.number);
         }

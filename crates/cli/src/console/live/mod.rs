@@ -1,12 +1,14 @@
-//! The live part of the console in `lastmile dev`: every event, attempt, wait and end, as it happens.
+//! The live part of the console in `lastmile dev`: every event, attempt, wait and end, as it
+//! happens.
 //!
-//! - `recorder` turns observations and log lines into steps of `feed`, which is bounded, and into figures of `traffic`.
+//! - `recorder` turns observations and log lines into steps of `feed`, which is bounded, and into
+//!   figures of `traffic`.
 //! - `shown_exchange` is the only place that reads headers. It hides credentials.
 //! - `stream` sends new steps to open pages.
 //! - An id on a page includes its `run`.
 //!
-//! Promises: no page shows a credential; memory is bounded; the pages can be read without scripts. Nothing here changes how
-//! events are delivered: the console publishes through the ingress.
+//! Promises: no page shows a credential; memory is bounded; the pages can be read without scripts.
+//! Nothing here changes how events are delivered: the console publishes through the ingress.
 
 pub(super) mod event;
 mod feed;
@@ -39,10 +41,10 @@ use super::shell::error::PageError;
 use super::sources::LOOK_EVERY;
 use crate::operations::environment::Allowed;
 
-/// Open streams at most, one for each page.
+/// The most open streams; each page has one.
 const STREAMS_MAX: usize = 50;
 
-/// The record of what happens, and the client that publishes.
+/// The record of events and steps, and the client that publishes.
 pub(super) struct Live {
     /// The address of the ingress, without a trailing slash.
     pub(super) ingress: String,
@@ -55,7 +57,7 @@ pub(super) struct Live {
     feed: Mutex<Feed>,
     /// Success and duration of attempts, by minute.
     pub(super) traffic: Arc<Mutex<Recorded>>,
-    /// Number of changes of the feed and of the subscriptions; wakes open pages.
+    /// The number of changes of the feed and of the subscriptions; wakes open pages.
     changes: watch::Sender<u64>,
     streams: Arc<Semaphore>,
 }
@@ -70,7 +72,7 @@ pub(crate) struct LiveSetup {
     pub(crate) allowed: Allowed,
 }
 
-/// The receiving end of a recording. It keeps what happens until the console starts.
+/// The receiving end of a recording. It buffers until the console starts.
 pub(crate) struct Recording {
     observed: UnboundedReceiver<Observation>,
     lines: UnboundedReceiver<Line>,
@@ -125,7 +127,8 @@ impl Live {
     /// When the HTTP client cannot be created.
     pub(super) fn new(setup: LiveSetup) -> anyhow::Result<Self> {
         let LiveSetup { ingress, ingress_key, allowed } = setup;
-        // Requests to the ingress stay on this machine and use plain HTTP. The client therefore needs no certificates.
+        // Requests to the ingress stay on this machine and use plain HTTP. The client therefore
+        // needs no certificates.
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
         Ok(Self {
             ingress,

@@ -1,7 +1,7 @@
-//! The live page: what happens, newest first.
+//! The live page: steps, newest first.
 //!
-//! A page shows a step as [`StepJson`], whose texts are ready for display. The server renders the first rows. Scripts fill copies
-//! of the same row for later steps.
+//! A page shows a step as [`StepJson`], whose texts are ready for display. The server renders the
+//! first rows. Scripts fill copies of the same row for later steps.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::console::shell::query::{pairs, value};
 use crate::operations::line_words::Kind;
 use crate::terminal::text;
 
-/// Rows of the table at most; scripts keep the same number.
+/// The most rows of the table; scripts keep the same number.
 const ROWS_MAX: usize = 200;
-/// Attempts under way on the page at most, newest first.
+/// The most attempts under way on the page, newest first.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;
-/// Characters of a cell at most; the page of the event has the whole text.
+/// The most characters of a cell; the page of the event has the whole text.
 const CELL_MAX_CHARS: usize = 200;
-/// Bytes of `StepJson::folded` at most.
+/// The most bytes of `StepJson::folded`.
 const FOLDED_MAX_BYTES: usize = 2_000;
-/// Choices of the filter by kind of step: value and text.
+/// The choices of the filter by kind of step: value and text.
 const GROUPS: [(&str, &str); 7] = [
     ("published", "published"),
     ("under-way", "attempts under way"),
@@ -62,12 +62,13 @@ pub(super) struct StepJson {
     took: String,
     next: String,
     due: Option<u64>,
-    /// Time at which an attempt under way began.
+    /// The time at which an attempt under way began.
     since: Option<u64>,
     letter: Option<String>,
-    /// Consecutive steps with the same key share a row; empty for a step with its own row.
+    /// The fold key: consecutive steps with the same key share a row. Empty for a step with its own
+    /// row.
     fold: String,
-    /// Number of steps in the row.
+    /// The number of steps in the row.
     repeats: usize,
     /// Event ids of the other steps in the row, which the filter searches too.
     folded: String,
@@ -105,7 +106,7 @@ impl StepJson {
         };
         let is_under_way = words.kind == Kind::UnderWay;
         let is_newest = !is_under_way && feed.is_newest(step);
-        // A later step shows how the wait ended.
+        // A later step already shows the end of the wait.
         let is_over = what.due_ms.is_some() && !is_newest;
         let next = if is_over { String::new() } else { cell(&words.next) };
         let detail = match words.kind {
@@ -145,7 +146,7 @@ impl StepJson {
         }
     }
 
-    /// Adds an older step to this row; false if the step needs its own row.
+    /// Adds an older step to this row; returns false if the step needs its own row.
     fn take_in(&mut self, older: &Self) -> bool {
         if self.fold.is_empty() || self.fold != older.fold {
             return false;
@@ -215,13 +216,14 @@ pub(super) fn step_name(step: &Step) -> String {
     }
 }
 
-/// Time since the beginning of an attempt, such as `since 3 s`; scripts keep it up to date.
+/// Formats the time since the beginning of an attempt, such as `since 3 s`; scripts keep it up to
+/// date.
 pub(super) fn since(at_ms: u64) -> String {
     let ms = Machine.now_ms().saturating_sub(at_ms).max(SECOND_MS);
     format!("since {}", text::duration(ms))
 }
 
-/// The time of day in UTC, such as `07:03:00.123`.
+/// Formats the time of day in UTC, such as `07:03:00.123`.
 fn clock(ms: u64) -> String {
     let moment = delivery::time::moment::rfc3339(ms);
     let time = moment.split('T').nth(1).unwrap_or_default();
@@ -233,7 +235,7 @@ fn clock(ms: u64) -> String {
 struct Shown {
     under_way: Vec<StepJson>,
     rows: Vec<StepJson>,
-    /// Number of further attempts under way.
+    /// The number of further attempts under way.
     unlisted: usize,
     last: u64,
     dropped: (u64, u64),
@@ -317,7 +319,7 @@ fn steps(live: &Live, shown: &Shown) -> Markup {
     } }
 }
 
-/// Subscriptions in the filter at most.
+/// The most subscriptions in the filter.
 const SUBSCRIPTIONS_MAX: usize = 500;
 
 fn kept((steps, events): (u64, u64)) -> String {

@@ -1,6 +1,7 @@
 //! Previews the request that each subscription of a topic would receive for an event.
 //!
-//! The preview matches events and builds requests with the code of dispatch. It sends nothing and shows no credential.
+//! The preview matches events and builds requests with the code of dispatch. It sends nothing and
+//! shows no credential.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,17 +27,18 @@ use crate::operations::rendered_request::first_request;
 use crate::operations::shown_exchange::ShownExchange;
 use crate::terminal::advice::chain;
 
-/// Events in a preview at most, and subscriptions of each event at most.
+/// The most events in a preview, and the most subscriptions of each event.
 const SHOWN_MAX: usize = 20;
 
-/// An event, and the request for each subscription that gets it.
+/// An event, and the request for each matching subscription.
 pub(super) struct Preview {
     report: EventReport,
-    /// In the order of the report's subscriptions; `None` if a subscription does not get the event.
+    /// In the order of the report's subscriptions; `None` if a subscription does not match.
     requests: Vec<Option<Result<ShownExchange, String>>>,
 }
 
-/// Previews the events in this text for all subscriptions of a topic. Reads secrets from the variables in `allowed` only.
+/// Previews the events in this text for all subscriptions of a topic. Reads secrets from the
+/// variables in `allowed` only.
 ///
 /// # Errors
 /// When this machine cannot build requests.
@@ -63,7 +65,7 @@ pub(super) async fn preview(
         elements(catalogue, topic, &text).into_iter().take(SHOWN_MAX).enumerate()
     {
         let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
-        // Matching subscriptions come first, so that they are seen among many others.
+        // Matching subscriptions come first, so that they are visible among many others.
         report.subscriptions.sort_by_key(|of| !of.matches);
         let mut requests = Vec::new();
         for of in report.subscriptions.iter().take(SHOWN_MAX) {
@@ -117,7 +119,7 @@ impl Preview {
     }
 }
 
-/// The subscriptions of a topic that the event goes on to.
+/// The subscriptions of a topic to which the event is forwarded.
 pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
     let count = of.subscriptions.iter().filter(|of| of.matches).count();
     html! { p {
@@ -150,7 +152,7 @@ fn subscription(
     } }
 }
 
-/// Shows whether a subscription gets the event.
+/// Shows whether a subscription matches the event.
 pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
     html! { @match (of.matches, of.expired, of.paused) {
         (_, true, _) => b .state { "expired" },

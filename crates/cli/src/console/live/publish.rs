@@ -1,7 +1,8 @@
-//! Publishing from the page: a form with a sample, or with an event from the feed, for the reader to edit.
+//! Publishing from the page: a form with a sample, or with an event from the feed, for the reader
+//! to edit.
 //!
-//! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. The ingress therefore checks, queues or
-//! refuses it like any other event.
+//! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. The ingress
+//! therefore checks, queues or refuses it like any other event.
 
 use std::sync::Arc;
 
@@ -30,11 +31,12 @@ use crate::terminal::text::indented;
 
 /// The path of the form.
 pub(in crate::console) const PUBLISH: &str = "/publish";
-/// Bytes of a form at most: the largest message, with every byte percent-encoded, and the other fields.
+/// The most bytes of a form: the largest message, with every byte percent-encoded, and the other
+/// fields.
 pub(in crate::console) const EVENT_FORM_MAX_BYTES: usize = 3 * MESSAGE_MAX_BYTES + 64 * 1_024;
 /// Larger events are not indented.
 const INDENTED_MAX_BYTES: usize = 64 * 1_024;
-/// Topics in the list at most.
+/// The most topics in the list.
 const TOPICS_MAX: usize = 500;
 /// The samples: value and text.
 const SAMPLES: [(&str, &str); 3] =
@@ -88,14 +90,16 @@ fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     Ok((published.topic.unwrap_or_default(), body))
 }
 
-/// An event in the form for editing: indented, unless white space might make a large event too large.
+/// An event in the form for editing: indented, unless white space might make a large event too
+/// large.
 fn to_edit(original: &str) -> String {
     let is_small = original.len() <= INDENTED_MAX_BYTES;
     let indented = is_small.then(|| indented(original)).flatten();
     indented.unwrap_or_else(|| original.to_owned())
 }
 
-/// Undoes the changes that a browser makes to a form: returns the original text if the reader did not edit it.
+/// Undoes the changes that a browser makes to a form: returns the original text if the reader did
+/// not edit it.
 fn edited(body: &str, original: Option<&str>) -> String {
     // Browsers write each line end as CR LF.
     let line_ends = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
@@ -115,7 +119,7 @@ pub(in crate::console) async fn publish(
         given.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let from = raw("from");
-    // If the event was dropped meanwhile, the text of the form is sent.
+    // If the event was dropped meanwhile, send the text of the form.
     let original = seen(live, &from).ok().map(|(_, body)| body);
     let event = edited(&raw("body"), original.as_deref());
     let topic = raw("topic");
@@ -148,7 +152,7 @@ async fn previewed(
     match made {
         Ok(previews) => {
             let from = (!from.is_empty()).then_some(from);
-            // Indented as before, so that publishing it afterwards still sends the original if it was not edited.
+            // Indent as before, so that an unedited event is still published in its original form.
             let body = if from.is_some() { to_edit(&event) } else { event };
             let form = Form { topic, body, from, previews, ..Form::default() };
             page(console, form, StatusCode::OK)
@@ -165,7 +169,8 @@ fn refused(console: &Console, topic: String, event: String, from: String, why: S
     page(console, form, StatusCode::BAD_REQUEST)
 }
 
-/// Sends an event to the ingress. Returns a description of the accepted message, or the reason for refusing it.
+/// Sends an event to the ingress. Returns a description of the accepted message, or the reason for
+/// refusing it.
 async fn send(live: &Live, topic: &str, event: &str) -> Result<String, String> {
     let name: TopicName = topic.parse().map_err(|_| "Choose a topic.".to_owned())?;
     let mut url: Url =
@@ -200,7 +205,8 @@ fn content_type(event: &str) -> &'static str {
         }
         Ok(one) if says_version(&one) => "application/cloudevents+json",
         Ok(_) => "application/json",
-        // Invalid JSON: only a topic of opaque texts accepts it, and any other topic reports the syntax error.
+        // Invalid JSON: only a topic of opaque texts accepts it, and any other topic reports the
+        // syntax error.
         Err(_) if event.trim_start().starts_with(['{', '[']) => "application/json",
         Err(_) => "text/plain; charset=utf-8",
     }
@@ -210,7 +216,7 @@ fn content_type(event: &str) -> &'static str {
 fn sample_of(sample: &str) -> String {
     let id = format!("sample-{:08x}", Machine.next_jitter().0);
     let now = rfc3339(Machine.now_ms());
-    // Formatted as text, so that the members have the customary order.
+    // Format as text, so that the members have the customary order.
     let event = match sample {
         "eventgrid" => format!(
             r#"{{"id":"{id}","subject":"orders/17","eventType":"order.created","eventTime":"{now}","dataVersion":"1","data":{DATA}}}"#
@@ -289,7 +295,8 @@ fn event_field(form: &Form) -> Markup {
     html! {
         div .field {
             label for="body" { "Event" }
-            // HTML drops a line end right after the tag, so this one protects a line end of the event.
+            // HTML drops a line end right after the tag, so this one protects a line end of the
+            // event.
             textarea #body name="body" rows="16" spellcheck="false" { "\n" (form.body) }
         }
         @if let Some(from) = &form.from {

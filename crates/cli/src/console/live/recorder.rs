@@ -1,8 +1,9 @@
 //! Turns log lines, records and exchanges into steps of the feed.
 //!
-//! Separate from the feed, which is independent of log lines. The wording of log lines is separate too, because the terminal
-//! shares it. An exchange is observed before its line is logged, so the recorder reads observations first. The line names the
-//! delivery, and the exchange lists the deliveries that it carried.
+//! Separate from the feed, which is independent of log lines. The wording of log lines is separate
+//! too, because the terminal shares it. An exchange is observed before its line is logged, so the
+//! recorder reads observations first. The line names the delivery, and the exchange lists the
+//! deliveries that it carried.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
@@ -27,9 +28,9 @@ use crate::operations::line_words::words;
 use crate::operations::shown_exchange::ShownExchange;
 use crate::terminal::text;
 
-/// Exchanges that wait for their log lines at most; the oldest are dropped first.
+/// The most exchanges that wait for their log lines; the oldest are dropped first.
 const PENDING_MAX: usize = 1_000;
-/// Events of one record that are listed at most.
+/// The most events of one record that are listed.
 const ELEMENTS_MAX: usize = 100;
 
 /// Adds observations and log lines to the feed.
@@ -76,11 +77,12 @@ impl Recorder {
     fn record_traffic(&self, line: &Line, of: &Of) {
         let is_success = match line.name.as_str() {
             "delivery.delivered" => true,
-            // A delivery that was repeated has a line of its own for a success.
+            // A successful attempt whose delivery is repeated has this line.
             "delivery.attempted" => line.field("verdict") == "delivered",
             _ => return,
         };
-        // A delivery that goes on to another topic has no attempt, and the attempt of a dead letter goes to a sink.
+        // A delivery that is forwarded to another topic has no attempt. Attempts at a sink or a
+        // reply address do not concern the destination.
         let duration_ms = line.field("duration_ms").parse().ok();
         if duration_ms.is_none() || matches!(line.field("leg"), "sink" | "reply") {
             return;
@@ -153,7 +155,7 @@ impl Recorder {
 
 impl Pending {
     fn push(&mut self, request: Request, exchange: Exchange) {
-        // A handshake carries no delivery, and no log line follows for it.
+        // A handshake carries no delivery, so no log line follows.
         if request.deliveries.is_empty() {
             return;
         }
@@ -163,7 +165,8 @@ impl Pending {
         }
     }
 
-    /// Finds the exchange that a line is about. Forgets older exchanges of the same delivery that were never logged.
+    /// Finds the exchange of a line. Drops older exchanges of the same delivery that were never
+    /// logged.
     fn take(
         &mut self,
         line: &Line,
@@ -229,7 +232,7 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
     events.collect()
 }
 
-/// Characters of a value that publishers choose, as in the log; the rest is cut.
+/// The length to which the log cuts values that publishers choose, in characters.
 const VALUE_MAX_CHARS: usize = 512;
 
 fn of(line: &Line) -> Of {

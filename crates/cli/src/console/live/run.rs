@@ -1,7 +1,7 @@
 //! Identifies one run of `lastmile dev`. Pure.
 //!
-//! Events and steps are numbered from 1 at each start, but a browser tab may be older. Every id on a page therefore includes its
-//! run: `RUN-NUMBER`.
+//! Events and steps are numbered from 1 at each start, but a browser tab may be older. Every id on
+//! a page therefore includes its run: `RUN-NUMBER`.
 
 /// A run, identified by a random word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(in crate::console) struct Run(String);
 pub(super) enum Id {
     Of(u64),
     OfAnotherRun,
-    /// The text is not an id.
+    /// The text is not a valid id.
     Invalid,
 }
 

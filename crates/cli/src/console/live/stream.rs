@@ -7,8 +7,9 @@
 //! - `unlisted`: the number of attempts under way that are not shown.
 //! - `problem`: the errors in the subscriptions; empty if there are none.
 //!
-//! A page that connects again sends the id of its last step as `Last-Event-ID`. The stream continues after that step. A page of
-//! an earlier run gets all steps. Each stream begins with all attempts under way.
+//! A page that connects again sends the id of its last step as `Last-Event-ID`. The stream
+//! continues after that step. A page of an earlier run gets all steps. Each stream begins with all
+//! attempts under way.
 //!
 //! A stream holds no copy of the feed. After each change, it reads only the new steps.
 
@@ -32,21 +33,21 @@ use crate::console::app::SharedConsole;
 use crate::console::shell::error::PageError;
 use crate::console::shell::query::{pairs, value};
 
-/// Interval of keep-alives on an idle stream; a failed one reveals that the page was closed.
+/// The interval of keep-alives on an idle stream; a failed one reveals that the page was closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Replaces an id and requests only future steps.
 const NOW: &str = "now";
-/// Steps that are read from the feed at once at most.
+/// The most steps that are read from the feed at once.
 const STEPS_AT_ONCE: usize = 200;
 
 struct PageStream {
     console: SharedConsole,
     changes: watch::Receiver<u64>,
-    /// Number of the last step that was sent.
+    /// The number of the last step that was sent.
     last: u64,
-    /// Numbers of the attempts under way that were sent.
+    /// The numbers of the attempts under way that were sent.
     under_way: BTreeSet<u64>,
-    /// Number of further attempts under way, as last sent.
+    /// The number of further attempts under way, as last sent.
     unlisted: usize,
     /// The problem as last sent; `None` before the first one.
     problem: Option<Option<String>>,
@@ -112,7 +113,8 @@ impl PageStream {
         let console = Arc::clone(&self.console);
         let problem = console.sources.problem();
         if self.problem.as_ref() != Some(&problem) {
-            // Sent as JSON, so that an empty problem has data too: browsers ignore events without data.
+            // Sent as JSON, so that an empty problem has data too: browsers ignore events without
+            // data.
             self.push("problem", &problem.as_deref().unwrap_or_default());
             self.problem = Some(problem);
         }
@@ -128,8 +130,8 @@ impl PageStream {
         });
         let now: BTreeSet<u64> = under_way.iter().map(StepJson::number).collect();
         let before = std::mem::replace(&mut self.under_way, now.clone());
-        // `ended` comes first, because a step then shows the result. `begun` comes last, because an attempt may follow a new
-        // step.
+        // `ended` comes first, because a step then shows the result. `begun` comes last, because an
+        // attempt may follow a new step.
         before.difference(&now).for_each(|number| self.push("ended", number));
         steps.into_iter().for_each(|step| self.push_step(&step));
         let begun = under_way.iter().rev().filter(|step| !before.contains(&step.number()));

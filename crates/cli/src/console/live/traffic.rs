@@ -1,15 +1,16 @@
 //! Success and duration of the attempts of each subscription, by minute. Pure.
 //!
-//! Promises: keeps the newest pairs of minute and subscription, at most [`CELLS_MAX`]; a duration is at most 1/16 too short.
+//! Promises: keeps at most [`CELLS_MAX`] pairs of minute and subscription, the newest ones. A
+//! stored duration is too short by at most 1/16.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use delivery::time::duration::MINUTE_MS;
 
-/// Pairs of minute and subscription that are kept at most: a day of 14 subscriptions, or 20 minutes of 1,000.
+/// The most pairs of minute and subscription: a day of 14 subscriptions, or 20 minutes of 1,000.
 const CELLS_MAX: usize = 20_000;
-/// Highest bits of a duration that are kept. Durations below 32 ms are exact.
+/// The number of highest bits of a duration that are kept. Durations below 32 ms are exact.
 const KEPT_BITS: u32 = 5;
 
 /// The attempts in a time range.
@@ -17,14 +18,14 @@ const KEPT_BITS: u32 = 5;
 pub(in crate::console) struct Traffic {
     pub(in crate::console) successes: u64,
     pub(in crate::console) failures: u64,
-    /// Number of attempts, by rounded duration in milliseconds.
+    /// The number of attempts, by rounded duration in milliseconds.
     durations: BTreeMap<u64, u64>,
-    /// The 95th percentile, if another system has computed it.
+    /// The 95th percentile, if another system computed it.
     given_p95_ms: Option<u64>,
 }
 
 impl Traffic {
-    /// Figures that another system has computed.
+    /// Creates figures that another system computed.
     pub(in crate::console) fn given(successes: u64, failures: u64, p95_ms: Option<u64>) -> Self {
         Self { successes, failures, durations: BTreeMap::new(), given_p95_ms: p95_ms }
     }
@@ -33,7 +34,8 @@ impl Traffic {
         self.successes + self.failures
     }
 
-    /// Successes in percent, rounded down: 100 only if no attempt failed. `None` without an attempt.
+    /// The success rate in percent, rounded down: 100 only if no attempt failed. `None` without an
+    /// attempt.
     pub(in crate::console) fn success_percent(&self) -> Option<u64> {
         (self.successes * 100).checked_div(self.attempts())
     }
@@ -50,7 +52,8 @@ impl Traffic {
         found.map(|(ms, _)| *ms).or(self.given_p95_ms)
     }
 
-    /// Adds the attempts of `other`. Keeps the higher one of two percentiles that another system has computed.
+    /// Adds the attempts of `other`. If another system computed both percentiles, keeps the higher
+    /// one.
     pub(in crate::console) fn add(&mut self, other: &Self) {
         self.successes += other.successes;
         self.failures += other.failures;
@@ -68,7 +71,7 @@ impl Traffic {
     }
 }
 
-/// Keeps only the highest bits of a duration, so that there are few different values.
+/// Keeps only the highest bits of a duration, to limit the number of different values.
 fn rounded(ms: u64) -> u64 {
     let dropped = (u64::BITS - ms.leading_zeros()).saturating_sub(KEPT_BITS);
     (ms >> dropped) << dropped

@@ -1,4 +1,8 @@
-//! The forecast of a replay: number of dead letters, rate, duration, price on AWS, and unhealthy destinations.
+//! The forecast of a replay: number of dead letters, rate, duration, price on AWS, and unhealthy
+//! destinations.
+//!
+//! Separate from the plan because pages of causes show a forecast too. Its caller reads the
+//! data.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +19,7 @@ use crate::operations::cost::beside::{DELIVERIES, REPLAY_DOLLARS};
 use crate::operations::replay_rate::RateUsed;
 use crate::terminal::text;
 
-/// Warnings on a page at most.
+/// The most warnings on a page.
 const WARNINGS_MAX: usize = 3;
 
 /// The forecast of a replay to the subscriptions of dead letters.
@@ -24,15 +28,15 @@ pub(in crate::console) struct Forecast {
     rate: RateUsed,
     /// False if the queue is on this machine, where a replay costs nothing.
     is_paid: bool,
-    /// Number of dead letters whose destination is not listed here.
+    /// The number of dead letters whose destination is not listed here.
     unlisted: u64,
     /// Unhealthy destinations: address, and the known conditions.
     warnings: Vec<(String, String)>,
 }
 
 impl Forecast {
-    /// Forecasts a replay of this number of dead letters for each subscription. Those without one are not sent. `given` is the
-    /// rate that a person chose, if any.
+    /// Forecasts a replay of this number of dead letters for each subscription. Those without one
+    /// are not sent. `given` is the rate that a person chose, if any.
     pub(in crate::console) fn of(
         console: &Console,
         counts: &BTreeMap<String, u64>,
@@ -52,7 +56,7 @@ impl Forecast {
             let conditions = it.conditions.iter().map(|(name, why)| format!("{name} {why}"));
             let mut known: Vec<String> = conditions.collect();
             match it.failed_in_a_row {
-                // Probation forgets attempts, the figures of the time range do not.
+                // A probation resets the stored attempts; the figures of the time range remain.
                 0 if seen.traffic(it).and_then(|of| of.success_percent()) == Some(0) => {
                     known.push("every recent attempt failed".to_owned());
                 }
@@ -78,7 +82,8 @@ impl Forecast {
         self.rate.rate
     }
 
-    /// The forecast in one line: `905 dead letters at 50/s, about 18 s, less than a cent`. Only a replay on AWS has a price.
+    /// Describes the forecast in one line: `905 dead letters at 50/s, about 18 s, less than a
+    /// cent`. Only a replay on AWS has a price.
     pub(in crate::console) fn short(&self) -> String {
         if self.letters == 0 {
             return "nothing is sent: they have no subscription".to_owned();
@@ -113,7 +118,7 @@ impl Forecast {
         }
     }
 
-    /// Warns above the button of dead letters whose destination is not listed here.
+    /// The warning above the button about dead letters whose destination is not listed here.
     pub(in crate::console) fn unlisted(&self) -> Markup {
         html! { @if self.unlisted > 0 {
             p .notice {
@@ -133,7 +138,7 @@ impl Forecast {
         } }
     }
 
-    /// True if a destination is known to fail.
+    /// Returns true if a destination is known to fail.
     pub(in crate::console) fn is_risky(&self) -> bool {
         !self.warnings.is_empty()
     }

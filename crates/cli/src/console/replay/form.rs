@@ -36,7 +36,7 @@ impl ReplayForm {
         let pairs = pairs(form);
         let (query, filter) = Query::read(&pairs, &FIELDS)?;
         if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
-            // Otherwise, picking nothing would replay everything.
+            // Without this check, picking nothing would replay everything.
             let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
             let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
             return Err(error.with_link(query.at(LIST), "Back to the list"));
@@ -87,7 +87,8 @@ impl ReplayForm {
     }
 
     fn href_with<'a>(&'a self, filters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        // Browsers keep URLs in their history, where the token does not belong. The page sets the other omitted fields again.
+        // Browsers keep URLs in their history, where the token does not belong. The page sets the
+        // other omitted fields again.
         let is_kept = |name: &str| ![TOKEN, PICKED, FINGERPRINT, "job", "note"].contains(&name);
         let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
         href("/replay", filters.chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))

@@ -1,4 +1,9 @@
 //! Pages of replays: the jobs that this process runs, and those in the ledgers.
+//!
+//! The page of a running job reads its progress from memory. All other pages read the ledgers.
+//!
+//! Promises: a URL or queue outside this machine that only a ledger names needs a confirmation
+//! before the job is resumed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,13 +39,14 @@ use crate::terminal::advice::chain;
 use crate::terminal::text;
 use crate::views::replay_end::NO_END;
 
-/// Interval at which the page of a running job is refreshed.
+/// The refresh interval of the page of a running job.
 const REFRESH_MS: u64 = SECOND_MS;
-/// A page with more deliveries under way is not refreshed automatically, because each refresh reads every end.
+/// The most deliveries under way for which a page refreshes automatically, because each refresh
+/// reads every end.
 const REFRESHED_MAX: u64 = 1_000;
-/// Interval at which the page of a job is refreshed while its deliveries are under way.
+/// The refresh interval of the page of a job while its deliveries are under way.
 const ENDS_REFRESH_MS: u64 = 5 * SECOND_MS;
-/// Dead letters of a job on the page at most.
+/// The most dead letters of a job on the page.
 const ENTRIES_MAX: usize = 200;
 
 /// The columns of the list.
@@ -159,7 +165,7 @@ async fn not_running(console: &Console, job: &str) -> Result<PageLayout, PageErr
         (entries(&replay, &ends, replay.header.has_results(&counts)))
     };
     let status = if is_done { "Done" } else { "Interrupted" };
-    // Refreshes the page only while a delivery of the job may still end.
+    // Refresh only while a delivery of the job may still end.
     let refresh_ms = (replay.header.has_results(&counts)
         && is_done
         && (1..=REFRESHED_MAX).contains(&ended.under_way))
@@ -388,8 +394,8 @@ pub(in crate::console) async fn resume(
     Ok(started())
 }
 
-/// The address outside this machine that only the ledger of a job names. Anyone with write access to the container can change a
-/// ledger, so a person must confirm the address.
+/// The address outside this machine that only the ledger of a job names. Anyone with write access
+/// to the container can change a ledger, so a person must confirm the address.
 fn only_in_ledger(console: &Console, header: &JobHeader) -> Option<String> {
     let target: ReplayTarget = header.to.parse().ok()?;
     let queue = console.queues.for_target(&target, header.queue.as_deref()).ok()?;

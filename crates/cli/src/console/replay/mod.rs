@@ -1,4 +1,5 @@
-//! Replays: the plan and the forecast of a new one, the jobs of this process, and the jobs in the ledgers.
+//! Replays: the plan and the forecast of a new one, the jobs of this process, and the jobs in the
+//! ledgers.
 
 pub(super) mod forecast;
 mod form;

@@ -1,4 +1,11 @@
-//! The page that starts a replay: shows exactly what would be sent and where, then offers the button.
+//! The page that starts a replay: shows the exact dead letters and their target, then offers the
+//! button.
+//!
+//! Separate from [`super::jobs`], which shows started replays.
+//!
+//! Promises: the job sends exactly the dead letters that the page showed, or none. Submitting the
+//! form twice starts one job.
+//! button.
 
 use std::sync::Arc;
 
@@ -65,7 +72,8 @@ pub(in crate::console) async fn dry_run(
     let options =
         [&console.options, &query.as_options(), &form.options(), &queue.unwrap_or_default()];
     let command = format!("deadletters replay{}", options.map(String::as_str).concat());
-    // An address with credentials or a query is in no text that a person may pass on.
+    // Show no command if the URL has credentials or a query, because people may pass the command
+    // on.
     let has_secrets = matches!(&form.target, Ok((target @ ReplayTarget::Url(_), _)) if target.shown() != form.field("to_url"));
     let command = Some(command).filter(|_| !has_secrets);
     let page = PageLayout { command, ..PageLayout::new("Replay", Section::DeadLetters, main) };
@@ -116,12 +124,12 @@ fn displayed_queue(console: &Console) -> String {
     }
 }
 
-/// A planned replay, and the numbers of dead letters that it leaves out.
+/// A planned replay, and the numbers of dead letters that it omits.
 struct Planned {
     plan: ReplayPlan,
-    /// Number of dead letters left out because of their state.
+    /// The number of dead letters omitted because of their state.
     in_other_states: u64,
-    /// Number of dead letters left out because a person has stopped their subscription.
+    /// The number of dead letters omitted because a person has stopped their subscription.
     stopped: u64,
     /// Steps that a person must take before these dead letters can be sent.
     remedies: Vec<String>,
@@ -130,8 +138,8 @@ struct Planned {
 /// Plans a replay.
 ///
 /// # Errors
-/// The reason why nothing would be sent. An unreadable ledger may record that some dead letters are no longer open. An unreadable
-/// deployment may have stopped subscriptions.
+/// The reason why nothing would be sent. An unreadable ledger may record that some dead letters are
+/// no longer open. An unreadable deployment may have stopped subscriptions.
 async fn plan_of(
     console: &Console,
     form: &ReplayForm,
@@ -161,7 +169,7 @@ async fn plan_of(
     Ok(planned)
 }
 
-/// The reason why nothing would be sent, and a link that sends dead letters in every state.
+/// The reason why nothing would be sent, and a link that includes dead letters in every state.
 fn refused(form: &ReplayForm, why: &str) -> Markup {
     html! { section .panel aria-labelledby="count" {
         h2 #count { "Nothing would be sent" }
@@ -242,7 +250,7 @@ async fn count(
     } }
 }
 
-/// The subscriptions with their dead letters, and the health of the destination that gets them.
+/// The subscriptions with their dead letters, and the health of each destination.
 fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
     html! {
         table .plain {
@@ -290,7 +298,8 @@ fn button(console: &Console, form: &ReplayForm, plan: &ReplayPlan, rate: Rate) -
     html! { form .buttons action="/replay" method="post" {
         (console.token.field())
         input type="hidden" name=(FINGERPRINT) value=(fingerprint(plan.ids()));
-        // The name is chosen before the start, so that a form that is sent twice starts only one job.
+        // The name is chosen before the start, so that submitting the form twice starts only one
+        // job.
         input type="hidden" name="job" value=(job_name(Machine.now_ms()));
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
         @for name in ["to", "to_topic", "to_url"] {
@@ -321,7 +330,7 @@ pub(in crate::console) async fn start(
     if console.jobs.knows(&job) {
         return Ok(started);
     }
-    // Bypasses the cache: the job sends exactly the dead letters that were shown, or nothing.
+    // Bypasses the cache: the job sends exactly the dead letters that were shown, or none.
     let state = console.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
     let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(

@@ -1,7 +1,7 @@
 //! The replays that this process runs.
 //!
-//! Each job runs in its own task; the pages only show its progress. The ledger records what a job has sent. A job that ends with
-//! this process can therefore be resumed like any other.
+//! Each job runs in its own task; the pages only show its progress. The ledger records what a job
+//! has sent. A job that ends with this process can therefore be resumed like any other.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -30,7 +30,7 @@ pub(in crate::console) struct RunningJobs {
 struct Run {
     header: JobHeader,
     begun_ms: u64,
-    /// Counts at the start of this run.
+    /// The counts at the start of this run.
     before: ReplayCounts,
     counts: Arc<Mutex<ReplayCounts>>,
     task: JoinHandle<()>,
@@ -43,7 +43,8 @@ pub(in crate::console) struct JobProgress {
     pub(in crate::console) counts: ReplayCounts,
     /// Dead letters per second.
     pub(in crate::console) rate: u64,
-    /// Remaining time at that rate, in milliseconds; `None` before the first dead letter is finished.
+    /// The remaining time at that rate, in milliseconds; `None` before the first dead letter is
+    /// finished.
     pub(in crate::console) left_ms: Option<u64>,
 }
 
@@ -60,7 +61,7 @@ impl RunningJobs {
         caches: Arc<LetterCaches>,
     ) -> anyhow::Result<()> {
         let name = job.header.job.clone();
-        // Locked until the run is inserted, so that two requests do not both start the job.
+        // Locked until the run is inserted, so that two requests cannot both start the job.
         let mut runs = self.runs();
         ensure!(
             runs.get(&name).is_none_or(|run| run.task.is_finished()),
@@ -80,7 +81,7 @@ impl RunningJobs {
             if let Err(error) = job.run(&sender, options, pending(), on_event).await {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain(&error));
             }
-            // Also after a failure: part of the job may have been sent.
+            // Expire after a failure too, because part of the job may have been sent.
             caches.expire();
         });
         runs.insert(name, Run { header, begun_ms, before, counts, task, problem });
@@ -104,7 +105,7 @@ impl RunningJobs {
         })
     }
 
-    /// True if this process runs the job or has run it.
+    /// Returns true if this process runs the job, or has run it.
     pub(in crate::console) fn knows(&self, job: &str) -> bool {
         self.runs().contains_key(job)
     }

@@ -38,7 +38,7 @@ impl PageError {
         Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", chain(&error))
     }
 
-    /// A replay could not be started.
+    /// A dismissal could not be stored.
     pub(in crate::console) fn not_recorded(error: anyhow::Error) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "Nothing was dismissed", chain(&error))
     }

@@ -1,12 +1,14 @@
 //! Checks every request to the console, and sets the security headers of every response.
 //!
-//! Every site in the same browser can send requests to a page on this machine. `local::guard` refuses such requests, for all
-//! local servers alike. The guard runs before all routes, so that no route can omit its checks.
+//! Every site in the same browser can send requests to a page on this machine. `local::guard`
+//! refuses such requests, for all local servers alike. The guard runs before all routes, so that no
+//! route can omit its checks.
 //!
 //! Promises:
 //!
 //! - No other site makes this machine read the container.
-//! - A request that changes something comes from a form of this page, with a token that is new at every start.
+//! - A request that changes something comes from a form of this page, with a token that is new at
+//!   every start.
 //! - No browser runs, frames, caches or sniffs content that comes from an event.
 
 use axum::body::{Body, to_bytes};
@@ -31,7 +33,7 @@ use super::query;
 pub(in crate::console) const TOKEN: &str = "token";
 /// The title of a refusal.
 const NOT_FROM_HERE: &str = "Not from this page";
-/// Bytes of a form at most; the form for events has its own limit.
+/// The most bytes of a form; the form for events has its own limit.
 const FORM_MAX_BYTES: usize = 64 * 1_024;
 /// The headers of every response.
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
@@ -65,12 +67,13 @@ impl FormToken {
     }
 
     fn is_token(&self, token: &str) -> bool {
-        // Constant time: the time must not reveal how much of a guess is right.
+        // Constant time, so that the duration does not reveal how much of a guess is right.
         bool::from(token.as_bytes().ct_eq(self.0.as_bytes()))
     }
 }
 
-/// Checks a request before its route, renders an error as a page, and sets the headers of the response.
+/// Checks a request before its route, renders an error as a page, and sets the headers of the
+/// response.
 pub(in crate::console) async fn check(
     State(console): State<SharedConsole>,
     request: Request,
@@ -83,7 +86,7 @@ pub(in crate::console) async fn check(
         Err(error) => error.into_response(),
     };
     let error = response.extensions_mut().remove::<PageError>();
-    // axum answers with plain text if a path or a form cannot be read, as in /letters/%ff.
+    // axum responds with plain text if a path or a form is invalid, as in /letters/%ff.
     let error = error.or_else(|| unreadable(&response));
     if let Some(error) = error {
         response = error.respond(&console);
@@ -94,7 +97,7 @@ pub(in crate::console) async fn check(
     response
 }
 
-/// The page in place of an error in plain text.
+/// The page that replaces an error in plain text.
 fn unreadable(response: &Response) -> Option<PageError> {
     let (status, content_type) = (response.status(), response.headers().get(CONTENT_TYPE)?);
     let is_text = content_type.as_bytes().starts_with(b"text/plain");
@@ -103,7 +106,8 @@ fn unreadable(response: &Response) -> Option<PageError> {
         .then(|| PageError::new(status, "Nothing can be shown", why))
 }
 
-/// Accepts a request from this page. A request that changes something needs the token, and a body of at most `form_max_bytes`.
+/// Accepts a request from this page. A request that changes something needs the token, and a body
+/// of at most `form_max_bytes`.
 async fn accept(
     token: &FormToken,
     form_max_bytes: usize,

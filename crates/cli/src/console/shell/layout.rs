@@ -12,9 +12,10 @@ use super::super::app::Console;
 use super::markup::line;
 use crate::terminal::text;
 
-/// Added to the wait before an update: at the exact end of the period, the cached data has not expired yet.
+/// Added to the wait before an update, because cached data has not expired at the exact end of the
+/// period.
 const UPDATE_MARGIN_MS: u64 = 200;
-/// Shortest wait before an update.
+/// The shortest wait before an update.
 const UPDATE_MIN_MS: u64 = 2 * SECOND_MS;
 
 /// The entry of the navigation that a page belongs to.
@@ -66,13 +67,14 @@ pub(in crate::console) struct PageLayout {
     pub(in crate::console) main: Markup,
     /// The equivalent command, without the name of the program.
     pub(in crate::console) command: Option<String>,
-    /// Wait before the page is refreshed, while something is under way.
+    /// The wait before the page is refreshed, while something is under way.
     pub(in crate::console) refresh_ms: Option<u64>,
     /// Progress for screen readers; announced when it changes.
     pub(in crate::console) status: &'static str,
-    /// Number of results for screen readers; announced when it changes.
+    /// The number of results for screen readers; announced when it changes.
     pub(in crate::console) announcement: String,
-    /// Time of the next update by scripts. Without scripts, nothing moves while a person reads.
+    /// The time of the next update by scripts. Without scripts, the page does not change while a
+    /// person reads.
     pub(in crate::console) updates: Option<UpdateSchedule>,
 }
 
@@ -84,10 +86,11 @@ pub(in crate::console) struct UpdateSchedule {
 }
 
 impl UpdateSchedule {
-    /// Milliseconds until the next update: at the end of the period, but at least [`UPDATE_MIN_MS`].
+    /// The time until the next update, in milliseconds: at the end of the period, but at least
+    /// [`UPDATE_MIN_MS`].
     fn next_ms(self, now_ms: u64) -> u64 {
         let left_ms = self.read_ms.saturating_add(self.period_ms).saturating_sub(now_ms);
-        // At the exact end of the period, a request would still get the old data.
+        // A request at the exact end of the period would still get the old data.
         left_ms.saturating_add(UPDATE_MARGIN_MS).max(UPDATE_MIN_MS)
     }
 }
@@ -167,7 +170,8 @@ fn top(console: &Console, section: Section) -> Markup {
     } }
 }
 
-/// Notices about errors in the subscriptions and about a restart of `lastmile dev`. Scripts keep both up to date.
+/// Notices about errors in the subscriptions and about a restart of `lastmile dev`. Scripts keep
+/// both up to date.
 fn problems(console: &Console) -> Markup {
     let problem = console.sources.problem();
     html! { @if let Some(live) = &console.live {

@@ -1,7 +1,8 @@
 //! Renders untrusted text safely, and small elements that several pages share.
 //!
-//! Events and responses are untrusted. maud escapes inserted text, so nothing in them becomes markup. This module also replaces
-//! control characters, and characters that reverse or hide text, by their code points.
+//! Events and responses are untrusted. maud escapes inserted text, so nothing in them becomes
+//! markup. This module also replaces control characters, and characters that reverse or hide text,
+//! by their code points.
 
 use std::borrow::Cow;
 
@@ -26,7 +27,7 @@ pub(in crate::console) fn block(text: &str) -> Markup {
     visible(&with_line_feeds(text), |c| matches!(c, '\n' | '\t'))
 }
 
-/// Normalises CR LF and CR to LF.
+/// Normalizes CR LF and CR to LF.
 fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         text.replace("\r\n", "\n").replace('\r', "\n").into()
@@ -35,10 +36,10 @@ fn with_line_feeds(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A message of this program, in which a command stands between backticks.
+/// Formats a message of this program, with commands between backticks.
 pub(in crate::console) fn message(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
-    // With an odd number of backticks, nobody can tell which of them belong together.
+    // An odd number of backticks cannot be paired.
     if parts.len().is_multiple_of(2) {
         return block(text);
     }
@@ -148,7 +149,7 @@ fn ago(ms: u64, now_ms: u64) -> String {
                 .unwrap_or(SECOND_MS);
             format!("{} ago", text::duration(age_ms / unit_ms * unit_ms))
         }
-        // A time in the future: the clocks of machines differ.
+        // The time is in the future, because the clocks of machines differ.
         None => text::at(Some(ms)).trim_end_matches('Z').to_owned(),
     }
 }

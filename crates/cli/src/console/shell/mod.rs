@@ -1,4 +1,5 @@
-//! Shared by all pages: the guard of requests, the layout, safe markup, errors, and the query of a URL.
+//! Shared by all pages: the guard of requests, the layout, safe markup, errors, and the query of a
+//! URL.
 
 pub(crate) mod error;
 pub(super) mod guard;

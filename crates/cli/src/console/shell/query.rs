@@ -1,4 +1,5 @@
-//! The query of a URL: the filters, with the names of the command-line options, and the page of the list.
+//! The query of a URL: the filters, with the names of the command-line options, and the page of the
+//! list.
 //!
 //! The command-line parser reads the values, so that pages and commands accept the same ones.
 
@@ -63,11 +64,11 @@ pub(in crate::console) const FIELDS: [Field; 15] = [
 
 /// Other parameters of the list: its page, its length, and `read=again`.
 const PAGING: [&str; 3] = ["page", "limit", "read"];
-/// Dead letters on a page of the list by default.
+/// The default number of dead letters on a page of the list.
 const LIMIT: usize = 50;
 /// The filters by time.
 const TIMES: [&str; 2] = ["since", "until"];
-/// Dead letters on a page of the list at most.
+/// The most dead letters on a page of the list.
 const LIMIT_MAX: usize = 500;
 
 /// A field with an invalid value.
@@ -99,7 +100,7 @@ impl From<InvalidField> for PageError {
 pub(in crate::console) struct Query {
     /// Filters with a value, as entered.
     filters: Vec<(String, String)>,
-    /// From 1.
+    /// The page number, from 1.
     pub(in crate::console) page: usize,
     pub(in crate::console) limit: usize,
     /// True if the container must be read again.
@@ -226,7 +227,8 @@ impl Query {
         self.with_others(LIST, values)
     }
 
-    /// A URL with these values, at another path. They replace the existing values of the same filters.
+    /// A URL with these values, at another path. They replace the existing values of the same
+    /// filters.
     pub(in crate::console) fn with_others(&self, path: &str, values: &[(&str, &str)]) -> String {
         let others = self.filters().filter(|(name, _)| values.iter().all(|(of, _)| of != name));
         self.list(path, others.chain(values.iter().copied()))
@@ -247,7 +249,8 @@ impl Query {
         self.list(LIST, self.filters().filter(|(name, _)| !names.contains(name)))
     }
 
-    /// A URL with only what was decided since this time; `None` removes the time range.
+    /// A URL with only dead letters that were decided since this time; `None` removes the time
+    /// range.
     pub(in crate::console) fn with_period(&self, path: &str, since: Option<&str>) -> String {
         let others = self.filters().filter(|(name, _)| !TIMES.contains(name));
         self.list(path, others.chain(since.map(|since| ("since", since))))
@@ -270,8 +273,8 @@ impl Query {
         self.list(&format!("/letters/{id}"), self.filters())
     }
 
-    /// Filters for a form that picks single dead letters. Omits filters by id, because the ids of the picked ones replace them.
-    /// Converts ages to times, so that the range does not move on.
+    /// Filters for a form that picks single dead letters. Omits filters by id, because the ids of
+    /// the picked ones replace them. Converts ages to times, so that the range does not move on.
     pub(in crate::console) fn for_picked(&self, now_ms: u64) -> Vec<(&str, String)> {
         let fixed = |name: &str, value: &str| match value.parse() {
             Ok(bound @ TimeBound::Ago(_)) if TIMES.contains(&name) => rfc3339(bound.ms(now_ms)),

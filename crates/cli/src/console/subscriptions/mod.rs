@@ -21,18 +21,18 @@ use super::shell::markup::{line, message, time, word};
 use super::sources::SourcesRead;
 use crate::terminal::text;
 
-/// Subscriptions in the list at most.
+/// The most subscriptions in the list.
 const LISTED_MAX: usize = 500;
-/// Findings in the list at most.
+/// The most findings in the list.
 const FINDINGS_MAX: usize = 100;
-/// Settings of a policy that the list shows: field and label.
+/// The settings of a policy that the list shows: field and label.
 const POLICY: [(&str, &str); 4] = [
     ("maxAttempts", "attempts"),
     ("timeToLive", "time to live"),
     ("schedule", "waits"),
     ("timeout", "timeout"),
 ];
-/// Characters of a setting at most; a longer schedule is cut.
+/// The most characters of a setting; a longer schedule is cut.
 const SETTING_MAX_CHARS: usize = 80;
 
 /// The page of all subscriptions.
@@ -96,7 +96,8 @@ pub(super) fn link(console: &Console, name: &str) -> Markup {
     }
 }
 
-/// Time until functions use a saved change. They look for changes at this interval, and also when a name is missing.
+/// The time until functions use a saved change. They check for changes at this interval, and also
+/// when a name is missing.
 const READ_WITHIN_MS: u64 = MINUTE_MS / 2;
 const _: () = assert!(READ_WITHIN_MS >= adapters::live_topics::LOOK_EVERY_MS);
 

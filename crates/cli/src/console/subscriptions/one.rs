@@ -1,4 +1,5 @@
-//! The page of one subscription: its destination, its policy, what holds back its deliveries, and a test of its filter.
+//! The page of one subscription: its destination, its policy, the conditions that defer its
+//! deliveries, and a test of its filter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,9 +25,10 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{href, pairs, value};
 use crate::operations::event_report::{elements, report};
 
-/// Events that are explained at once at most.
+/// The most events that are explained at once.
 const EVENTS_MAX: usize = 10;
-/// Characters of an event at most, so that the form is not too large even if each takes nine bytes in it.
+/// The most characters of an event, so that the form is not too large even if each character takes
+/// nine bytes in it.
 const EVENT_MAX_CHARS: usize = 6_000;
 
 /// The namespace, the topic and the name of a subscription.
@@ -39,8 +41,8 @@ pub(in crate::console) async fn one(
     page(&console, name, "").await
 }
 
-/// Explains whether the subscription gets the event in the form. A form by POST keeps events out of URLs, which browsers store in
-/// their history.
+/// Explains whether the subscription matches the event in the form. The form uses POST to keep
+/// events out of URLs, which browsers store in their history.
 pub(in crate::console) async fn explain(
     State(console): State<SharedConsole>,
     name: NameInPath,
@@ -93,7 +95,7 @@ async fn page(
     Ok(PageLayout { command, ..page }.respond(console, StatusCode::OK))
 }
 
-/// Shows what holds back deliveries now.
+/// Shows the conditions that defer deliveries at present.
 fn gates(subscription: &Subscription, seen: &Seen) -> Markup {
     let destination = seen.of_subscription(&subscription.name.to_string());
     html! { section .panel aria-labelledby="gates" {
@@ -122,7 +124,7 @@ fn policy(subscription: &Subscription) -> Markup {
     } }
 }
 
-/// Shows whether the subscription gets an event, as `lastmile explain --event` does.
+/// Shows whether the subscription matches an event, as `lastmile explain --event` does.
 fn who_gets(
     console: &Console,
     catalogue: &Catalogue,

@@ -1,8 +1,8 @@
-//! Costs beside those of the load: deliveries that wait for a destination that is down, dead letters, and their replay. Each is
-//! priced for a million, because their number does not depend on the load.
+//! Costs that do not depend on the load: deliveries that wait for an unavailable destination, dead
+//! letters, and their replay. Each is priced per million.
 //!
-//! With probation a delivery that waits makes no attempts: its messages and deferrals are those that the simulation counts
-//! (`tests/tests/simulation/outage.rs`).
+//! On probation, a waiting delivery makes no attempts. The simulation counts its messages and
+//! deferrals (`tests/tests/simulation/outage.rs`).
 
 use super::lines::{self, Line, fair, logged, received, sum};
 use super::load::{letters, message_bytes, work};
@@ -13,26 +13,27 @@ use super::prices::{READ, SQS_REQUEST, WRITE};
 use super::queue::{Queue, REQUEST_ENTRIES, Work, chunks};
 use super::{DAY_S, Plan};
 
-/// So many deliveries or dead letters.
+/// The number of deliveries or dead letters that a price is for.
 pub(crate) const DELIVERIES: f64 = 1e6;
-/// The costs of a replay of [`DELIVERIES`] with the defaults of `lastmile cost`, in whole dollars. A test computes it.
+/// The cost of a replay of [`DELIVERIES`] with the defaults of `lastmile cost`, in whole dollars. A
+/// test computes it.
 pub(crate) const REPLAY_DOLLARS: u64 = 3;
-/// A dead letter is read for the count, and again to be sent.
+/// A replay reads each dead letter twice: to count, and to send.
 const READS: f64 = 2.0;
-/// The ledger is written before and after each chunk.
+/// A replay writes the ledger before and after each chunk.
 const LEDGER_WRITES: f64 = 2.0;
-/// S3 lists so many keys in one request, at the price of a write.
+/// The keys that S3 lists in one request, which costs as much as a write.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
 const LISTED_KEYS: f64 = 1_000.0;
-/// About what the message of an end holds. Assumed.
+/// The approximate size of the message that reports an end. Assumed.
 const END_BYTES: f64 = 400.0;
 
-/// The price of a million, in dollars.
+/// Prices per million, in dollars.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    /// Deliveries that wait a day for a destination that is down.
+    /// Deliveries that wait a day for an unavailable destination.
     pub(crate) waiting_day: f64,
-    /// Dead letters that are stored and kept for a month.
+    /// Dead letters that are stored for a month.
     pub(crate) letters: f64,
     /// The replay of dead letters.
     pub(crate) replay: f64,
@@ -49,13 +50,13 @@ impl Beside {
     }
 }
 
-/// Messages of so many deliveries that wait for a day.
+/// The messages of this many deliveries that wait for a day.
 fn waiting(plan: &Plan, deliveries: f64) -> Work {
     let records = deliveries * WAITING_MESSAGES;
     Work { attempts_per_record: 0.0, sends: 1.0, seconds: DAY_S, ..work(plan, records) }
 }
 
-/// Deliveries that may wait until their messages take the whole share of `Concurrency`.
+/// The most deliveries that may wait before their messages need the whole share of `Concurrency`.
 pub(super) fn waiting_max(plan: &Plan) -> f64 {
     let of_one = waiting(plan, 1.0).queue_at_once().at_once_full;
     f64::from(plan.concurrency.retry) / of_one
@@ -72,13 +73,14 @@ fn waiting_day(plan: &Plan) -> Vec<Line> {
     lines
 }
 
-/// Requests that send as many messages as a queue has: those of an invocation share requests.
+/// The requests that send as many messages as a queue has. The messages of an invocation share
+/// requests.
 fn sends_together(plan: &Plan, queue: &Queue) -> f64 {
     let together = f64::from(queue.fill).min(REQUEST_ENTRIES);
     queue.records / together * chunks(together * message_bytes(plan))
 }
 
-/// So many requests that send, and those that empty the queue.
+/// The cost of these send requests, and of the requests that empty the queue.
 fn carried(queue: &Queue, sends: f64) -> Vec<Line> {
     let sent = Line::new("messages sent", sends, &SQS_REQUEST, "");
     vec![sent, received("messages received, deleted", queue)]

@@ -1,7 +1,7 @@
-//! The bill: lines of quantity × unit price = cost, each with the way in which its quantity is computed.
+//! The bill: lines of quantity × unit price = cost, each with the formula of its quantity.
 //!
-//! Errs on the high side: each message of a wait is sent in a request of its own, because responses arrive at different
-//! times, and each dead letter too.
+//! The estimate is high on purpose: each message of a wait has its own request, because responses
+//! arrive at different times, and so has each dead letter.
 
 use adapters::live_topics::LOOK_EVERY_MS;
 use adapters::metrics::emf::VALUES_MAX;
@@ -26,25 +26,25 @@ use crate::terminal::numbers::{count, precise};
 
 /// A GB, as memory, logs and storage are billed.
 const GB: f64 = 1_073_741_824.0;
-/// CloudWatch bills these bytes on top of each log line.
+/// The bytes that CloudWatch bills on top of each log line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const LINE_OVERHEAD_BYTES: f64 = 26.0;
-/// About what a dead letter holds besides its event: see `tests/golden/blobs`.
+/// The approximate size of a dead letter without its event: see `tests/golden/blobs`.
 const BLOB_OVERHEAD_BYTES: f64 = 700.0;
-/// Headers of a request, and what TLS adds. Assumed.
+/// The size of request headers and TLS overhead. Assumed.
 const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
-/// The objects that a process reads at each look for changed subscriptions: the settings, the publishers and one topic.
+/// The objects that a process reads at each check for changed subscriptions: the settings, the
+/// publishers and one topic.
 const OBJECTS_OF_A_LOOK: f64 = 3.0;
-/// A smaller quantity would be shown as 0.
+/// Smaller quantities would be shown as 0.
 const QUANTITY_MIN: f64 = 0.000_5;
-/// The news are read at half of the price.
+/// Reads of news cost half, because they are eventually consistent.
 const UNITS_OF_THE_NEWS: f64 = 0.5;
 
-/// One line of the bill.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) what: &'static str,
-    /// The quantity of a month.
+    /// The quantity per month.
     pub(crate) quantity: f64,
     pub(crate) price: &'static Price,
     /// The formula of the quantity, for people.
@@ -61,18 +61,18 @@ impl Line {
         Self { what, quantity, price, how: how.into() }
     }
 
-    /// Its cost in dollars.
+    /// The cost in dollars.
     pub(crate) fn usd(&self) -> f64 {
         self.quantity * self.price.usd / self.price.per
     }
 }
 
-/// The sum of a bill, in dollars.
+/// The total of a bill, in dollars.
 pub(crate) fn sum(lines: &[Line]) -> f64 {
     lines.iter().map(Line::usd).sum()
 }
 
-/// The bill of a month, without lines of nothing.
+/// The bill of a month, without empty lines.
 pub(super) fn lines(plan: &Plan, load: &Load) -> Vec<Line> {
     let mut lines = published(plan, load);
     lines.extend(waits(plan, load));
@@ -114,7 +114,8 @@ pub(super) fn received(what: &'static str, queue: &Queue) -> Line {
     Line::new(what, queue.receives + queue.deletes, &SQS_REQUEST, how)
 }
 
-/// The surcharge of requests with a message group: so many that send, and those that empty a queue.
+/// The surcharge for requests with a message group: these send requests, and the requests that
+/// empty a queue.
 pub(super) fn fair(sends: f64, queue: &Queue) -> Line {
     let all = sends + queue.receives + queue.deletes;
     Line::new("fair queues", all, &FAIR_REQUEST, "sent, received and deleted above")
@@ -134,7 +135,7 @@ fn waits(plan: &Plan, load: &Load) -> [Line; 3] {
     ]
 }
 
-/// Polls that find nothing: those of all queues, less the ones that find something.
+/// Empty polls: the polls of all queues, minus those that receive something.
 fn polls(load: &Load) -> [Line; 1] {
     let of_a_queue = POLLERS * MONTH_DAYS * DAY_S / POLL_S;
     let used = [&load.events, &load.waits, &load.letters];
@@ -171,7 +172,7 @@ fn running<'a>(
     ]
 }
 
-/// Logs of so many lines of these bytes, written and kept.
+/// The cost of writing and storing log lines. Each item has a number of lines, a name and a size.
 pub(super) fn logged(what: &'static str, lines: &[(f64, &str, f64)]) -> [Line; 2] {
     let bytes = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;
     let gb = lines.iter().map(|(number, _, of)| number * bytes(*of)).sum::<f64>() / GB;
@@ -199,8 +200,8 @@ fn logs(plan: &Plan, load: &Load) -> [Line; 2] {
     logged("logs of deliveries", &lines)
 }
 
-/// Metrics of the deployment, without those of each topic or subscription: a process writes a line every half a minute, if it
-/// counted anything, and each attempt has its measured values in one.
+/// Metrics of the deployment, without those per topic or subscription. A process writes a line
+/// every half minute if it counted anything, and a line has the measured values of each attempt.
 fn metrics(load: &Load) -> [Line; 4] {
     let attempts = load.deliveries * load.average.attempts;
     let every_s = KEPT_MS as f64 / 1_000.0;
@@ -208,7 +209,7 @@ fn metrics(load: &Load) -> [Line; 4] {
         .map(|queue| (queue.at_once.ceil() * MONTH_DAYS * DAY_S / every_s).min(queue.attempting));
     let written = written.iter().sum::<f64>() + load.letters.invocations;
     let written = written.max(attempts / VALUES_MAX as f64);
-    // A metric that only some destinations have is billed for few hours.
+    // Exceptional metrics are billed for few hours, so they are left out.
     let is_usual = |of: &Metric| !of.is_exceptional() && *of != Metric::SetAsideCount;
     let usual = Metric::ALL.into_iter().filter(is_usual);
     let combinations = usual.filter(|of| of.dimensions().contains(&Dimensions::None)).count();
@@ -224,7 +225,7 @@ fn metrics(load: &Load) -> [Line; 4] {
     ]
 }
 
-/// The requests to destinations, as data.
+/// The data of requests to destinations.
 pub(super) fn requests(plan: &Plan, attempts: f64) -> Line {
     let bytes = plan.event_bytes + REQUEST_OVERHEAD_BYTES;
     let how = format!("{} attempts × {} B, to the internet", count(attempts), count(bytes));
@@ -242,7 +243,7 @@ pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
         fair(sends, queue),
     ];
     lines.extend(stored(queue));
-    // The second line is of the same dead letter, and has the overhead too.
+    // The second line belongs to the same dead letter, and has the overhead too.
     let both = ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES;
     lines.extend(logged("logs of dead letters", &[(queue.records, "dead letters", both)]));
     lines.push(Line::new("dead letters written", queue.records, &WRITE, how.clone()));
@@ -262,7 +263,8 @@ pub(super) fn stored(queue: &Queue) -> [Line; 2] {
     running(["deadletter invoked", "deadletter runs"], [queue].into_iter(), how)
 }
 
-/// The repeated reads of each process that has events: the subscriptions, and the news in the table.
+/// The periodic reads of each process that receives events: the subscriptions, and the news in the
+/// table.
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;

@@ -1,6 +1,6 @@
-//! The work of a month: the average delivery, and what each queue gets.
+//! The work of a month: the average delivery, and the records of each queue.
 //!
-//! Separate because it combines the policy of a delivery with the queues; it knows no prices.
+//! Separate because it combines the retry policy with the queues, without prices.
 
 use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::subscription::Subscription;
@@ -15,9 +15,10 @@ use super::template::{
 };
 use super::{DAY_S, MONTH_DAYS, Plan};
 
-/// The attributes of a message: our own (about 380 bytes after an attempt, see the fixtures), the topic, their names.
+/// The size of a message's attributes: internal ones (about 380 bytes after an attempt, see the
+/// fixtures), the topic, and their names.
 const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
-/// Half of the jitter that the policy allows: its average.
+/// The average jitter: half of the maximum.
 pub(super) const HALF_JITTER: Jitter = Jitter(u32::MAX / 2 + 1);
 
 /// The average delivery under the native policy.
@@ -26,12 +27,13 @@ pub(crate) struct Average {
     pub(crate) attempts: f64,
     /// The messages of its waits.
     pub(crate) messages: f64,
-    /// The probability that it is dead-lettered.
+    /// The probability that it becomes a dead letter.
     pub(crate) dead_letters: f64,
 }
 
 impl Average {
-    /// Attempt `k` is made with probability `q^(k-1)`, where `q` is the probability that an attempt fails.
+    /// Attempt `k` is made with probability `q^(k-1)`, where `q` is the probability that an attempt
+    /// fails.
     fn of(success: f64) -> Self {
         let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
         let life = explain_jittered(&subscription(), &endpoint, 0, HALF_JITTER);
@@ -53,7 +55,7 @@ pub(super) struct Load {
     pub(super) average: Average,
     /// The messages that publishers send.
     pub(super) messages: f64,
-    /// The parts that messages with too many deliveries for one invocation are divided into.
+    /// The parts of messages that have too many deliveries for one invocation.
     pub(super) parts: f64,
     pub(super) events: Queue,
     pub(super) waits: Queue,
@@ -82,7 +84,7 @@ impl Load {
             (deliveries * average.messages, deliveries * (average.attempts - 1.0));
         let waits = Work {
             attempts_per_record: share(retried, waiting),
-            // The next message of the same wait, or the first one of the next wait.
+            // The next message of the same wait, or the first message of the next wait.
             sends: share(waiting - retried + retried * fails, waiting),
             ..work(plan, waiting)
         };
@@ -98,7 +100,7 @@ impl Load {
     }
 }
 
-/// Records of the retry queue with an attempt each, in a month.
+/// The records of the retry queue in a month, with one attempt each.
 pub(super) fn work(plan: &Plan, records: f64) -> Work {
     let has_window = plan.batch_window_s > 0;
     Work {
@@ -117,7 +119,8 @@ pub(super) fn work(plan: &Plan, records: f64) -> Work {
     }
 }
 
-/// Records of the dead-letter queue in a month: a blob each, and those of an invocation are written at once.
+/// The records of the dead-letter queue in a month. Each is one blob, and an invocation writes its
+/// blobs concurrently.
 pub(super) fn letters(plan: &Plan, records: f64) -> Work {
     let processor: ProcessorTime = DEAD_LETTER;
     Work {
@@ -137,7 +140,7 @@ pub(super) fn message_bytes(plan: &Plan) -> f64 {
     plan.event_bytes + MESSAGE_OVERHEAD_BYTES
 }
 
-/// The parts that a message with so many deliveries is divided into, and their parts.
+/// The parts into which a message with this many deliveries is split, including parts of parts.
 fn parts(deliveries: f64) -> f64 {
     let mut parts = (deliveries / REQUESTS_IN_PLACE as f64).ceil();
     let mut sum = 0.0;
@@ -148,17 +151,17 @@ fn parts(deliveries: f64) -> f64 {
     sum
 }
 
-/// The messages of a wait: each is delayed by 15 minutes at most.
+/// The messages of a wait: each is delayed by at most 15 minutes.
 pub(super) fn messages(wait_ms: u64) -> f64 {
     u32::try_from(wait_ms.div_ceil(DELAY_MAX_MS)).map_or(f64::MAX, f64::from)
 }
 
-/// A part of a whole; 0 of nothing.
+/// The fraction; 0 if the whole is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The most requests at once that an invocation makes to one destination.
+/// The most concurrent requests of an invocation to one destination.
 fn requests_at_once() -> f64 {
     f64::from(subscription().destination.max_concurrency.most)
 }

@@ -1,17 +1,21 @@
-//! What a load costs in a month and what it needs: one formula, from the load and from what `template.yaml` makes.
+//! Estimates the monthly cost and capacity of a load: one formula, from the load and the resources
+//! of `template.yaml`.
 //!
-//! Separate from the command because it is arithmetic: a [`Plan`] goes in, an [`Estimate`] comes out. The waits of a delivery
-//! that fails are not computed here: [`delivery::explain`] runs the production state machine. Each wait is as many messages as
-//! the longest delay of a message requires.
+//! Separate from the command because it is arithmetic: a [`Plan`] goes in, an [`Estimate`] comes
+//! out. [`delivery::explain`] runs the production state machine to compute the waits of a failing
+//! delivery. The longest delay of a message decides the number of messages of a wait.
 //!
-//! Promises: the same input gives the same output on every machine, because averages use `+ - * /` alone. A test compares
-//! [`template`] with the template, and fails when the template has a type of resource that nobody has looked at.
+//! Promises: the same input gives the same output on every machine, because averages only use the
+//! operators `+`, `-`, `*` and `/`. A test compares [`template`] with the template, and fails if
+//! the template has a new type of resource.
 //!
-//! Does not model bursts (the load is even), cold starts, hanging destinations, late responses, replies, batches of several
-//! events in one request, event pollers, NAT gateways, metrics of a topic or a subscription, free tiers and volume discounts.
-//! docs/scale.md has a price for most of these.
+//! Does not model bursts (the load is even), cold starts, hanging destinations, late responses and
+//! replies. Nor does it model batches of several events in one request, event pollers, NAT
+//! gateways, metrics of a topic or a subscription, free tiers and volume discounts. docs/scale.md
+//! has a price for most of these.
 //!
-//! Imports run one way: `beside`, `lines`, `needs` → `load` → `queue` → `template`, `measured`; `lines` → `prices`.
+//! Imports run one way: `beside`, `lines`, `needs` → `load` → `queue` → `template`, `measured`;
+//! `lines` → `prices`.
 
 pub(crate) mod beside;
 mod lines;
@@ -33,19 +37,17 @@ pub(crate) use self::needs::{Need, tightest};
 pub(crate) use self::prices::PRICES_FROM;
 use crate::operations::queues::Shares;
 
-/// The days of a month.
 pub(crate) const MONTH_DAYS: f64 = 30.0;
-/// The seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
 
-/// A load, and the settings of a deployment that change what it costs.
+/// A load, and the settings of a deployment that influence the cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// Events published in a month, evenly.
+    /// Events published per month, evenly distributed.
     pub(crate) events: f64,
-    /// The probability that an attempt succeeds, independent of earlier attempts.
+    /// The success probability of an attempt, independent of earlier attempts.
     pub(crate) success: f64,
-    /// Matching subscriptions per event, on average.
+    /// The average number of matching subscriptions per event.
     pub(crate) fan_out: f64,
     pub(crate) event_bytes: f64,
     /// Events that a publisher puts into one message.
@@ -56,23 +58,23 @@ pub(crate) struct Plan {
     pub(crate) answer_ms: f64,
     /// `DispatchBatchWindow`.
     pub(crate) batch_window_s: u32,
-    /// `Concurrency`.
+    /// The row of `Shares` for the parameter `Concurrency`.
     pub(crate) concurrency: Shares,
-    /// `LogLevel` info: a log line also for deliveries that succeed at once.
+    /// True for `LogLevel` info, which also logs deliveries that succeed at once.
     pub(crate) logs_all: bool,
 }
 
-/// What a load costs and needs.
+/// The cost and the capacity of a load.
 #[derive(Debug)]
 pub(crate) struct Estimate {
-    /// One delivery on average.
+    /// The average delivery.
     pub(crate) average: Average,
-    /// Deliveries in a month.
+    /// Deliveries per month.
     pub(crate) deliveries: f64,
     /// The bill of a month.
     pub(crate) lines: Vec<Line>,
     pub(crate) needs: Vec<Need>,
-    /// Deliveries that may wait for a destination that is down, so that none is attempted late.
+    /// The most deliveries that may wait for an unavailable destination without late attempts.
     pub(crate) waiting_max: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The capacity that a load needs, and how close each need is to its limit.
+//! The capacity that a load needs, and its share of each limit.
 //!
 //! Separate because a bill does not show it.
 
@@ -7,10 +7,10 @@ use super::queue::Queue;
 use super::{DAY_S, MONTH_DAYS, Plan};
 use crate::terminal::numbers::{count, decimals};
 
-/// The most messages of a queue that are received and not yet deleted.
+/// The most messages of a queue that are received but not deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const IN_FLIGHT_MAX: f64 = 120_000.0;
-/// The most writes per second below one prefix: here, an hour of a subscription.
+/// The most writes per second below one prefix. Here a prefix is an hour of a subscription.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
 const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
 
@@ -21,9 +21,9 @@ pub(crate) struct Need {
     /// The average amount.
     pub(crate) amount: f64,
     pub(crate) limit: f64,
-    /// Who sets the limit.
+    /// The party that sets the limit.
     pub(crate) set_by: &'static str,
-    /// The share of the limit that is used with full batches.
+    /// The used share of the limit, with full batches.
     pub(crate) share: f64,
     /// The formula of the amount, for people.
     pub(crate) how: String,

@@ -1,8 +1,10 @@
 //! A queue and the invocations that empty it: batch size, duration, concurrency and requests.
 //!
-//! Separate because it models Lambda and SQS and knows no policies. The assumption that matters most is how many records an
-//! invocation gets. Without a batch window a poller passes on what it finds, so it is the fewest that keep up: one, as long
-//! as the concurrency allows it. With a window it is what arrives at one poller during the window.
+//! Separate because it models Lambda and SQS, without retry policies. The most important assumption
+//! is the number of records per invocation. Without a batch window, a poller passes on the messages
+//! that it finds. The model uses the smallest number that keeps up with the load within the
+//! concurrency, usually one. With a window, it uses the messages that arrive at one poller during
+//! the window.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 
@@ -15,18 +17,18 @@ const CHUNK_BYTES: f64 = 65_536.0;
 /// Lambda polls a queue with at least this many connections.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 pub(super) const POLLERS: f64 = 5.0;
-/// A function with this memory has one processor, and one with less has a share of it.
+/// The memory at which a function has one whole processor; with less memory it has a share.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 const MEMORY_OF_A_PROCESSOR_MB: f64 = 1_769.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// The time of a request to SQS or S3. Assumed.
+/// The duration of a request to SQS or S3. Assumed.
 pub(super) const REQUEST_MS: f64 = 10.0;
 /// The most messages of one request.
 pub(super) const REQUEST_ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
 
-/// The processor time of an invocation and of each record in it, in microseconds of a whole processor.
+/// The processor time per invocation and per record, in microseconds of a whole processor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessorTime {
     invocation_us: f64,
@@ -45,14 +47,15 @@ pub(super) const DEAD_LETTER: ProcessorTime = ProcessorTime {
 /// The work that the records of a queue cause.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// Records, in so many seconds.
+    /// The number of records in this many seconds.
     pub(super) records: f64,
     pub(super) seconds: f64,
     /// The size of a record.
     pub(super) bytes: f64,
     pub(super) attempts_per_record: f64,
-    /// The rounds that a full invocation needs, because a destination gets a limited number of requests at once: the events
-    /// of a record for one destination, divided by that number.
+    /// The rounds of requests in a full invocation, per record. A destination gets a limited number
+    /// of concurrent requests. This is the number of a record's events for one destination, divided
+    /// by that limit.
     pub(super) rounds_per_record: f64,
     /// The probability that a record sends a message.
     pub(super) sends: f64,
@@ -75,25 +78,25 @@ pub(super) struct Queue {
     pub(super) fill: u32,
     pub(super) invocations: f64,
     pub(super) invocation_ms: f64,
-    /// Invocations that attempt something; the others only send the next message of a wait.
+    /// Invocations that make attempts; the others only send the next message of a wait.
     pub(super) attempting: f64,
-    /// Invocations at once, on average.
+    /// The average number of concurrent invocations.
     pub(super) at_once: f64,
-    /// The same with full batches: the least that is needed.
+    /// The average number of concurrent invocations with full batches, which is the minimum.
     pub(super) at_once_full: f64,
     pub(super) gb_seconds: f64,
-    /// Billed requests that receive something.
+    /// Billed receive requests that return messages.
     pub(super) receives: f64,
     pub(super) deletes: f64,
 }
 
 impl Work {
-    /// The queue with the batches that Lambda makes.
+    /// The queue with the batches that Lambda forms.
     pub(super) fn queue(&self) -> Queue {
         self.filled(self.fill())
     }
 
-    /// The queue with full batches: the records are there all at once.
+    /// The queue with full batches, because all records arrive at once.
     pub(super) fn queue_at_once(&self) -> Queue {
         self.filled(self.most())
     }
@@ -115,7 +118,7 @@ impl Work {
             at_once_full: self.at_once(self.most()),
             gb_seconds: invocations * invocation_ms / 1_000.0 * f64::from(self.memory_mb) / 1_024.0,
             receives: invocations * receives,
-            // A delete has no payload to be billed by 64 KiB.
+            // A delete has no payload that could count as several requests.
             deletes: invocations * f64::from(fill.div_ceil(10)),
         }
     }
@@ -126,7 +129,8 @@ impl Work {
         self.batch_size.min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
     }
 
-    /// Records of an invocation: the fewest that keep up, or what arrives at one poller during the window.
+    /// The records of an invocation: the smallest number that keeps up, or the arrivals at one
+    /// poller during the window.
     fn fill(&self) -> u32 {
         let most = self.most();
         let keeps_up = |records: &u32| self.at_once(*records) <= f64::from(self.concurrency);
@@ -136,7 +140,7 @@ impl Work {
         fewest.max(in_window.unwrap_or(1))
     }
 
-    /// Invocations of this many records each that run at once (Little's law).
+    /// The number of concurrent invocations with this many records (Little's law).
     fn at_once(&self, records: u32) -> f64 {
         let each_s = self.invocation_ms(records) / 1_000.0;
         self.records / self.seconds / f64::from(records) * each_s
@@ -158,9 +162,10 @@ impl Work {
     }
 }
 
-/// The probability that at least one of this many events happens, each with this probability.
+/// The probability that at least one of `of` events happens, each with this probability.
 fn any(probability: f64, of: u32) -> f64 {
-    // Exponentiation by squaring: `powi` may differ between machines, and estimates must not.
+    // Exponentiation by squaring, because `powi` may differ between machines and estimates must
+    // not.
     let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, of);
     while rest > 0 {
         if rest % 2 == 1 {
@@ -172,7 +177,7 @@ fn any(probability: f64, of: u32) -> f64 {
     1.0 - none
 }
 
-/// Requests that a payload is billed as.
+/// The number of billed requests for a payload.
 pub(super) fn chunks(payload_bytes: f64) -> f64 {
     (payload_bytes / CHUNK_BYTES).ceil().max(1.0)
 }

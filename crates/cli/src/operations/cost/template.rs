@@ -1,8 +1,9 @@
 //! The billed parts of `template.yaml`.
 //!
-//! Separate because a test reads both: a change of the template that changes the bill fails here.
+//! Separate because a test compares it with the template: a change that affects the bill fails
+//! here.
 
-/// `DispatchMemory`, by default.
+/// The default of `DispatchMemory`.
 pub(super) const DISPATCH_MEMORY_MB: u32 = 256;
 /// `BatchSize` of the queues of new events and of waits, without and with a batch window.
 pub(super) const BATCH_SIZE: u32 = 10;
@@ -10,11 +11,11 @@ pub(super) const BATCH_SIZE_WITH_WINDOW: u32 = 100;
 /// `MemorySize` and `BatchSize` of the function deadletter.
 pub(super) const DEAD_LETTER_MEMORY_MB: u32 = 128;
 pub(super) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
-/// `ReceiveMessageWaitTimeSeconds`: the duration of a poll that finds nothing.
+/// `ReceiveMessageWaitTimeSeconds`: the duration of an empty poll.
 pub(super) const POLL_S: f64 = 20.0;
-/// `LogRetentionDays`, by default.
+/// The default of `LogRetentionDays`.
 pub(super) const LOGS_KEPT_DAYS: f64 = 30.0;
-/// Alarms that are always there.
+/// Alarms that every deployment has.
 pub(super) const ALARMS: f64 = 1.0;
 
 #[cfg(test)]

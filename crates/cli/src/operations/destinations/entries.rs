@@ -1,4 +1,7 @@
-//! The items in the table of destinations: reads them, and changes them without losing concurrent changes.
+//! Reads and changes items in the table of destinations, without losing concurrent changes.
+//!
+//! Separate because functions write the same items. A change is a conditional write of the newest
+//! version, and is repeated after a random pause if another writer was faster.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -13,11 +16,11 @@ use futures::stream::{self, StreamExt as _};
 use super::place::Place;
 use crate::terminal::advice::chain;
 
-/// Attempts to change an item that others change at the same time. The constant below is the longest pause after the first
-/// attempt; it doubles each time.
+/// The most attempts to change an item under concurrent changes. The constant below is the longest
+/// pause after the first attempt; it doubles each time.
 const TRIES: u32 = 8;
 const FIRST_PAUSE_MS: u64 = 20;
-/// Namespaces, or items, that are read at once.
+/// The most namespaces or items that are read at once.
 pub(super) const READS_AT_ONCE: usize = 16;
 
 /// An entry after an update.
@@ -37,7 +40,8 @@ pub(crate) struct States {
 }
 
 impl Place {
-    /// Changes an entry, based on its newest version. Leaves the entry unchanged if `change` returns `None`.
+    /// Changes an entry, based on its newest version. Leaves the entry unchanged if `change`
+    /// returns `None`.
     pub(crate) async fn update<D: Document>(
         &self,
         item: &ItemKey,
@@ -47,7 +51,8 @@ impl Place {
         for tried in 0..TRIES {
             let (document, version) = read::<D>(&self.table, item).await?.unzip();
             let Some(changed) = change(document.as_ref()) else {
-                // An earlier attempt of this call may have written the entry although its response was lost.
+                // An earlier attempt of this call may have written the entry although its response
+                // was lost.
                 return Ok(Updated { document, has_changed });
             };
             has_changed = true;

@@ -1,4 +1,7 @@
 //! The health of all destinations of a deployment, for the console.
+//!
+//! Separate from the commands because a page needs all destinations at once: those with a
+//! subscription, and those with a stored state.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +26,17 @@ pub(crate) struct DestinationHealth {
     pub(crate) key: String,
     /// The address without credentials and query.
     pub(crate) address: String,
-    /// The subscriptions that deliver there.
+    /// The subscriptions that deliver to it.
     pub(crate) subscriptions: Vec<String>,
-    /// Unhealthy conditions: the name, and the beginning with the reason.
+    /// Unhealthy conditions, each with its name, and its beginning and reason.
     pub(crate) conditions: Vec<(String, String)>,
     /// The next step of its deliveries.
     pub(crate) next: String,
-    /// The limits, and the part of them in use.
+    /// The limits, and the used part of each.
     pub(crate) limits: Vec<String>,
     /// The last attempts in the stored state: time and outcome, oldest first.
     pub(crate) attempts: Vec<(u64, String)>,
-    /// Number of these attempts that failed since the last success.
+    /// The number of failed attempts since the last success.
     pub(crate) failed_in_a_row: usize,
 }
 

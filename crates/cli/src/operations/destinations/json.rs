@@ -20,11 +20,11 @@ pub(crate) struct ListedJson {
     /// True if it is neither failing nor slow nor disabled.
     healthy: bool,
     failing: Option<SpellJson>,
-    /// The last ten attempts failed, but with outcomes that begin no probation.
+    /// Set if the last ten attempts failed with outcomes that do not begin a probation.
     refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
-    /// Time of its next request, while a probe is scheduled; else `null`.
+    /// The time of its next request while a probe is scheduled; otherwise `null`.
     next_attempt_at: Option<String>,
     changed_at: Option<String>,
 }
@@ -46,7 +46,7 @@ struct DisabledJson {
 pub(crate) struct DestinationJson {
     #[serde(flatten)]
     listed: ListedJson,
-    /// Latest end of the probe under way.
+    /// The latest end of the probe under way.
     probe_until: Option<String>,
     attempts: Vec<AttemptJson>,
     /// The lowest rate limit of its subscriptions, in requests per second.
@@ -55,13 +55,13 @@ pub(crate) struct DestinationJson {
     next_slot_at: Option<String>,
     /// The lowest limit of concurrent requests, shared by all functions.
     max_concurrency: Option<u32>,
-    /// Permits in use of `max_concurrency`.
+    /// The used permits of `max_concurrency`.
     permits_in_use: Option<u32>,
     /// Time of the last turn that is reserved for a waiting delivery.
     turns_until: Option<String>,
     /// Only while the destination recovers from an outage.
     recovery: Option<RecoveryJson>,
-    /// Notices that are not sent yet.
+    /// Notices that have not been sent.
     notices: Vec<NoticeJson>,
 }
 
@@ -76,7 +76,7 @@ struct RecoveryJson {
     /// Good responses and failures since that change.
     good: u32,
     failed: u32,
-    /// The highest rate after another failure, and the end of that restriction.
+    /// The highest permitted rate after a further failure, and the end of this restriction.
     ceiling: Option<u32>,
     ceiling_until: Option<String>,
 }
@@ -94,7 +94,7 @@ impl RecoveryJson {
 #[derive(Debug, Serialize)]
 struct AttemptJson {
     at: String,
-    /// `null` for an attempt that was abandoned.
+    /// `null` for an abandoned attempt.
     outcome: Option<String>,
     status: Option<u16>,
     duration_ms: u64,

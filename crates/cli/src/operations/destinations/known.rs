@@ -1,4 +1,8 @@
 //! The destinations with a subscription or an item in the table.
+//!
+//! Separate from the table, which has no subscriptions, and from the subscriptions, which have no
+//! state. A destination may have only one of both: its subscription may have been removed, or no
+//! state was ever stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +21,7 @@ use crate::operations::topics::Wanted;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// Suggested names in an error at most.
+/// The most suggested names in an error.
 const SUGGESTED: usize = 10;
 
 /// A destination, with the subscriptions and the stored state that concern it.
@@ -26,23 +30,23 @@ pub(crate) struct Destination {
     pub(crate) key: DestinationKey,
     /// The namespace of its subscriptions.
     pub(crate) namespace: String,
-    /// Without credentials and query.
+    /// The address without credentials and query.
     pub(crate) address: String,
-    /// The subscriptions that deliver there, as far as they can be read.
+    /// The subscriptions that deliver to it, as far as they can be read.
     pub(crate) subscriptions: Vec<Arc<Subscription>>,
     pub(crate) state: Option<DestinationState>,
 }
 
-/// The parts of a destination's limits that processes use now.
+/// The parts of a destination's limits that processes use at present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GivenOut {
     /// The recovery from an outage, while it limits requests.
     pub(crate) recovery: Option<Recovery>,
-    /// Time of the last turn that is reserved for a waiting delivery.
+    /// The time of the last turn that is reserved for a waiting delivery.
     pub(crate) turns_ms: Option<u64>,
     /// The next free slot of its rate.
     pub(crate) next_slot_ms: Option<u64>,
-    /// Permits in use for concurrent requests.
+    /// The used permits for concurrent requests.
     pub(crate) permits: Option<u32>,
 }
 
@@ -70,7 +74,7 @@ impl Destination {
         all.filter_map(|it| it.max_concurrency.shared())
     }
 
-    /// The names of its subscriptions; without any, the name in its state.
+    /// The names of its subscriptions; without any, the name in its stored state.
     pub(crate) fn names(&self) -> Vec<String> {
         match (&self.subscriptions[..], &self.state) {
             ([], Some(state)) => vec![text::line(&state.subscription)],
@@ -86,14 +90,14 @@ impl Subscriptions {
         all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
     }
 
-    /// True if a subscription wants notices about the destination, or if the subscriptions cannot be read. A topic of notices
-    /// gets none about its own destinations.
+    /// True if a subscription wants notices about the destination, or if the subscriptions cannot
+    /// be read. A topic of notices gets none about its own destinations.
     pub(crate) fn want_notices_of(&self, destination: &Destination) -> bool {
         let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
         destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)
     }
 
-    /// Prints a problem with reading them as a warning; the command continues.
+    /// Prints a problem with reading the subscriptions as a warning; the command continues.
     pub(crate) fn report(&self) {
         if let Some(problem) = &self.problem {
             note(problem);
@@ -107,7 +111,8 @@ impl Subscriptions {
 }
 
 impl Place {
-    /// Reads the subscriptions that are necessary to resolve a name: if possible, those of one topic.
+    /// Reads the subscriptions that are needed to resolve a name; only those of one topic, if
+    /// possible.
     pub(crate) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
         let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
             Name::Subscription(name) => state.subscription == name.to_string(),
@@ -132,7 +137,7 @@ impl Place {
         subscriptions: &Subscriptions,
     ) -> anyhow::Result<Destination> {
         let all = subscriptions.catalogue.subscriptions();
-        // Several addresses may differ only in their query.
+        // Several addresses may differ only in their queries.
         let is_address = |it: &Subscription, url: &Url| {
             *it.destination.url == *url || it.destination.display() == url.as_str()
         };

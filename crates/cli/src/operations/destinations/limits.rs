@@ -1,4 +1,4 @@
-//! The conditions of a destination, and the limits that functions use now, for display.
+//! Describes the conditions of a destination and the limits in use, for display.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub(crate) async fn given_out(
     })
 }
 
-/// The limits of a destination in words, with the part of them in use.
+/// The limits of a destination in words, with the used part of each.
 pub(crate) async fn limits(
     table: &DynamoTable,
     destination: &Destination,

@@ -15,7 +15,7 @@ pub(crate) enum Name {
     Subscription(SubscriptionName),
     /// The whole address, or the address without query as `list` shows it.
     Address(Url),
-    /// The name of its items in the table.
+    /// The key of its items in the table.
     Key(DestinationKey),
 }
 

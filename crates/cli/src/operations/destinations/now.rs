@@ -1,4 +1,4 @@
-//! The current state of a destination, for commands that show it beside other data.
+//! The current state of destinations, for commands that show it beside other data.
 
 use std::sync::Arc;
 
@@ -44,10 +44,11 @@ impl NowArgs {
         self.stack.as_deref()
     }
 
-    /// The current states of the destinations of these subscriptions, in the same order; each is `None` without an option.
+    /// The current states of the destinations of these subscriptions, in the same order; each is
+    /// `None` without an option.
     ///
     /// # Errors
-    /// When storage does not answer, or holds a document that cannot be read.
+    /// When storage does not respond, or contains an unreadable document.
     pub(crate) async fn of(self, all: &[Arc<Subscription>]) -> anyhow::Result<Vec<Option<Now>>> {
         let Self { stack, config, table } = self;
         let Some(table) = table_of(stack, config, table).await? else {

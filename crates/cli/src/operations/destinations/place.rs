@@ -1,4 +1,10 @@
-//! The subscriptions of a deployment, and the table with the state of its destinations.
+//! The location of a deployment's subscriptions, and the table with the state of its destinations.
+//!
+//! Separate because options name both together: a stack, a folder of `lastmile dev`, or a bucket
+//! with a table.
+//!
+//! Promises: unreadable subscriptions are a problem in the result, not an error, because the state
+//! can still be shown.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,11 +55,11 @@ pub(crate) struct Place {
 /// The subscriptions of a deployment, as far as they can be read.
 pub(crate) struct Subscriptions {
     pub(crate) catalogue: Catalogue,
-    /// The bucket or folder that they were read from.
+    /// The bucket or folder that contains them.
     pub(crate) source: String,
     /// The reason why some could not be read.
     pub(crate) problem: Option<String>,
-    /// True if they are all subscriptions, not only those of some topics.
+    /// False if only the subscriptions of some topics were read.
     pub(crate) is_whole: bool,
 }
 
@@ -87,11 +93,11 @@ impl PlaceArgs {
         Ok(Place { table: DynamoTable::new(&stack::aws().await, table.clone()), location })
     }
 
-    /// The place of the `lastmile dev` that runs in this folder. Its subscriptions are in the folder itself, in the folder
-    /// `subscriptions`, or in the data folder.
+    /// The location for the `lastmile dev` that runs in this folder. Its subscriptions are in the
+    /// folder itself, in the folder `subscriptions`, or in the data folder.
     fn folder(&self) -> anyhow::Result<Place> {
         let path = Path::new(self.config.strip_prefix("file://").unwrap_or(&self.config));
-        // If the command created the folder, the result would look like a healthy deployment.
+        // A missing folder must be an error: a new, empty one would look like a healthy deployment.
         if !path.is_dir() {
             return Err(usage_error(format!("{} is no folder", text::path(path))));
         }
@@ -111,7 +117,7 @@ impl PlaceArgs {
 }
 
 impl Place {
-    /// The place of a `lastmile dev` with this endpoint of AWS and this folder of subscriptions.
+    /// The location for a `lastmile dev` with this AWS endpoint and this folder of subscriptions.
     pub(crate) fn local(aws_endpoint: &str, subscriptions: PathBuf) -> Self {
         let table = DynamoTable::new(&local_clients(aws_endpoint), TABLE.to_owned());
         Self { table, location: Location::Folder(subscriptions) }
@@ -129,7 +135,8 @@ impl Place {
         names.is_ok_and(|names| !names.is_empty())
     }
 
-    /// Reads the wanted subscriptions. Reads all subscriptions of a small deployment, so that the result is complete.
+    /// Reads the wanted subscriptions. Reads all of a small deployment, so that the result is
+    /// complete.
     pub(crate) async fn subscriptions(&self, wanted: Wanted) -> Subscriptions {
         let names = Topics::at(&self.location).await.names().await;
         let are_few = names.is_ok_and(|names| names.len() <= FEW_TOPICS);
@@ -151,7 +158,8 @@ impl Place {
     }
 }
 
-/// The table that one of these options names: of a stack, of the `lastmile dev` in a folder, or by its own name.
+/// Opens the table that one of these options names: by a stack, by the folder of a `lastmile dev`,
+/// or by its own name.
 pub(crate) async fn table_of(
     stack: Option<String>,
     folder: Option<String>,

@@ -1,4 +1,4 @@
-//! The state of a destination in words, for people.
+//! Describes the state of a destination for people.
 
 use delivery::delivery::health::shared::{Attempted, DestinationState};
 use delivery::delivery::outcome::Outcome;
@@ -9,21 +9,21 @@ use crate::terminal::text;
 /// An unhealthy condition of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Condition {
-    /// For example `disabled`.
+    /// The name, for example `disabled`.
     pub(crate) name: &'static str,
     pub(crate) since_ms: u64,
-    /// The reason, as far as it is stored.
+    /// The reason, if it is stored.
     pub(crate) why: String,
 }
 
-/// The unhealthy conditions of a destination; empty if it gets its deliveries as usual.
+/// The unhealthy conditions of a destination; empty if it receives its deliveries as usual.
 pub(crate) fn conditions(state: &DestinationState) -> Vec<Condition> {
     let disabled = state.disabled.as_ref().map(|disabled| Condition {
         name: "disabled",
         since_ms: disabled.since_ms,
         why: text::line(&disabled.why),
     });
-    // On probation or not: `next` shows the difference.
+    // The word is the same with and without probation; `next` shows the difference.
     let failing = state.failing.or(state.refusing).map(|failing| Condition {
         name: "failing",
         since_ms: failing.since_ms,
@@ -37,7 +37,7 @@ pub(crate) fn conditions(state: &DestinationState) -> Vec<Condition> {
     [disabled, failing, slow].into_iter().flatten().collect()
 }
 
-/// The outcome and the duration of an attempt.
+/// Describes the outcome and the duration of an attempt.
 pub(crate) fn outcome(attempt: &Attempted) -> String {
     let took = text::duration(attempt.duration_ms);
     match &attempt.outcome {
@@ -82,13 +82,13 @@ pub(crate) fn next(state: &DestinationState, now_ms: u64) -> String {
 /// The time of the next request to a destination that is not disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextAttempt {
-    /// At this time, as the probe.
+    /// At this time, as a probe.
     At(u64),
     /// A probe is under way, and ends by this time.
     UnderWay(u64),
-    /// With the next delivery, as the probe.
+    /// With the next delivery, as a probe.
     Due,
-    /// Requests are not held back.
+    /// At any time: requests are not deferred.
     Always,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn next_attempt(state: &DestinationState, now_ms: u64) -> NextAttempt
     probe_ms.map_or(NextAttempt::Due, NextAttempt::UnderWay)
 }
 
-/// The next attempt, in a few words.
+/// Describes the next attempt in a few words.
 pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String {
     match (&state.disabled, next_attempt(state, now_ms)) {
         (Some(_), _) => "once it is enabled".to_owned(),
@@ -113,17 +113,17 @@ pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String
     }
 }
 
-/// A time in the past, and its distance from now.
+/// Formats a past time and its distance from now.
 pub(crate) fn since(at_ms: u64, now_ms: u64) -> String {
     format!("{} ({})", text::at(Some(at_ms)), about(now_ms.saturating_sub(at_ms)))
 }
 
-/// A time in the future, and its distance from now.
+/// Formats a future time and its distance from now.
 pub(crate) fn until(at_ms: u64, now_ms: u64) -> String {
     format!("{} (in {})", text::at(Some(at_ms)), about(at_ms.saturating_sub(now_ms)))
 }
 
-/// A duration. From ten minutes on, the seconds are omitted.
+/// Formats a duration; seconds are omitted from ten minutes on.
 fn about(ms: u64) -> String {
     let whole_ms = if ms < 10 * MINUTE_MS { ms } else { ms - ms % MINUTE_MS };
     text::duration(whole_ms)

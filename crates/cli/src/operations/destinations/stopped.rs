@@ -1,6 +1,7 @@
 //! Finds subscriptions that send no requests because a person has stopped them.
 //!
-//! Separate because replays need it: an event that is sent to a stopped subscription becomes a dead letter again.
+//! Separate because replays need it: an event that is sent to a stopped subscription becomes a dead
+//! letter again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,7 @@ pub(crate) async fn stopped(
     stopped_at(&place.open().await?, names).await
 }
 
-/// Like [`stopped`], for a deployment that is already open.
+/// Works like [`stopped`], for a deployment that is already open.
 ///
 /// # Errors
 /// When the deployment cannot be read.

@@ -1,4 +1,4 @@
-//! The destinations of a stack that are not healthy.
+//! Lists the unhealthy destinations of a stack.
 
 use delivery::delivery::health::shared::DestinationState;
 
@@ -6,7 +6,7 @@ use super::place::PlaceArgs;
 use super::state::conditions;
 use crate::terminal::text;
 
-/// The destinations of a stack that are not healthy, for people: each with its state.
+/// Describes the unhealthy destinations of a stack for people.
 ///
 /// # Errors
 /// When the state cannot be read.

@@ -1,7 +1,8 @@
-//! The objects of a deployment beside its topics, and what the files of an owner change in them.
+//! The objects of a deployment beside its topics, and the changes that the files of an owner make
+//! to them.
 //!
-//! Separate from the plan because these objects are read before the files, which may refer to them. Each part of them has
-//! an owner, as each entry of a topic has.
+//! Separate from the plan because these objects are read before the files, which may refer to them.
+//! Each part of an object has an owner, as each entry of a topic does.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ impl Topics {
         for owner in self.objects.owners_of_destinations().await? {
             match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
                 Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
-                // An error in one owner's object keeps nobody else from applying.
+                // An error in one owner's object must not prevent others from applying.
                 Err(error) => {
                     note(format_args!("{} is left out: {}", text::line(&owner), chain(&error)));
                 }
@@ -60,7 +61,7 @@ impl Topics {
     }
 }
 
-/// The object of an owner's mapped addresses.
+/// The object with an owner's mapped addresses.
 pub(crate) fn destinations_of(owner: &str) -> String {
     format!("{DESTINATIONS}{}.json", segment(owner))
 }
@@ -75,11 +76,11 @@ impl Beside {
         all
     }
 
-    /// The settings by which the files of this owner are read. With `prune`, its own earlier ones do not count: they stay
-    /// only if the files have them.
+    /// The settings for parsing the files of this owner. With `prune`, the owner's earlier settings
+    /// do not count, because only those in the files remain.
     ///
     /// # Errors
-    /// If the settings cannot be used.
+    /// If the settings are invalid.
     pub(crate) fn for_files(&self, owner: &str, prune: bool) -> anyhow::Result<Deployment> {
         let is_counted = |of: &String| !(prune && of == owner);
         let destinations = self.destinations.iter().filter(|(of, _)| is_counted(of));
@@ -94,12 +95,12 @@ impl Beside {
     /// The settings.
     ///
     /// # Errors
-    /// If they cannot be used.
+    /// If they are invalid.
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
         topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
     }
 
-    /// The settings, or as much of them as can be used: an owner can repair the rest.
+    /// The settings, or the valid part of them, so that an owner can repair the rest.
     pub(super) fn usable_settings(&self) -> Settings {
         let all = topic_object::settings(&self.settings, &self.publishers);
         let without_publishers =
@@ -125,16 +126,16 @@ impl Beside {
         Ok(())
     }
 
-    /// The owners that mapped addresses, with these.
+    /// The owners of mapped addresses, with their addresses.
     pub(super) fn mapped(&self) -> BTreeMap<&String, &DestinationsObject> {
         self.destinations.iter().filter(|(_, of)| !of.destinations.is_empty()).collect()
     }
 }
 
-/// The addresses of files that are their owner's: without those that others mapped as well.
+/// The addresses in the files that belong to this owner, without those that others have mapped too.
 ///
 /// # Errors
-/// If somebody else mapped a reference to another address.
+/// If another owner has mapped a reference to another address.
 pub(super) fn own_destinations(
     mapped: &BTreeMap<String, DestinationsObject>,
     wanted: &BTreeMap<String, String>,
@@ -157,7 +158,7 @@ pub(super) fn own_destinations(
     Ok(own)
 }
 
-/// Checks that the owner's addresses are those of the plan, or already the new ones.
+/// Checks that the owner's addresses are still those of the plan, or already the new ones.
 pub(super) fn check_planned(
     current: &BTreeMap<String, String>,
     planned: &BTreeMap<String, String>,
@@ -220,7 +221,7 @@ pub(super) fn apply_publishers(
     owner: &str,
     prune: bool,
 ) -> anyhow::Result<()> {
-    // The topics in the files take the place of the owner's earlier ones.
+    // The topics in the files replace the owner's earlier ones.
     let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
     object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
     for (topic, entry) in &wanted.publishers.topics {

@@ -1,7 +1,7 @@
 //! Changes of a topic's object: pure functions from the object before to the object after.
 //!
-//! Separate from writing, because a change is made again in a newer object if somebody else was faster. Each entry has an
-//! owner, and an owner changes only what is its own.
+//! Separate from writing, because a change is repeated on a newer object after a concurrent write.
+//! Each entry has an owner, and an owner changes only its own entries.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use thiserror::Error;
 use super::Addresses;
 use crate::operations::shell::typed;
 
-/// The object of a topic with texts of its own.
+/// A topic's object that owns its texts.
 pub(crate) type Object = TopicObject<'static>;
 
-/// Somebody else's entry would be changed.
+/// The change would affect an entry of another owner.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{} belongs to {owner:?}: change it with --owner {}, or remove it from the files",
@@ -31,24 +31,25 @@ pub(crate) struct Foreign {
 /// A change of a topic by an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Its entries become these.
+    /// Replaces the owner's entries by these.
     Apply {
-        /// The topic's settings, if they are not the defaults, and the subscriptions.
+        /// The topic's settings, unless they are the defaults, and the subscriptions.
         wanted: Object,
-        /// The owner's other entries are removed.
+        /// True if the owner's other entries are removed.
         prune: bool,
         /// The addresses of the owner's references, for the entries of all owners.
         addresses: Arc<Addresses>,
     },
-    /// Its entries become what they were in an earlier object; `None` if there was none.
+    /// Restores the owner's entries from an earlier object; `None` if there was none.
     Restore(Option<Object>),
-    /// All entries become what they were, whoever owns them.
+    /// Restores all entries, of any owner.
     Replace {
         earlier: Option<Object>,
-        /// The ETag of the object that people were shown: no other one is replaced, since all of it would be lost.
+        /// The ETag of the object that was shown to the person. No other version is replaced,
+        /// because all its content would be lost.
         shown: Option<String>,
     },
-    /// A subscription is removed. After the last one, the topic stays, as an entry of the owner.
+    /// Removes a subscription. After the last one, the topic remains as an entry of the owner.
     Remove(String),
 }
 
@@ -56,7 +57,7 @@ impl Change {
     /// The object after the change; `None` if nothing is left of the topic.
     ///
     /// # Errors
-    /// [`Foreign`] if an entry of somebody else would be changed.
+    /// [`Foreign`] if the change would affect an entry of another owner.
     pub(crate) fn made_in(
         &self,
         current: Option<&Object>,
@@ -81,13 +82,14 @@ impl Change {
             Self::Remove(name) => {
                 check_owner(after.subscriptions.get(name), owner, Some(name))?;
                 let removed = after.subscriptions.remove(name);
-                // Without an object, published events would become dead letters.
+                // Keep the topic. Without an object, published events would become dead letters.
                 if removed.is_some() && after.is_empty() {
                     after.topic = Some(plain_topic_entry(owner).into());
                 }
             }
         }
-        // A topic without entries, as other programs may write it, is removed by nobody who changes nothing.
+        // Other programs may write a topic without entries. A change without effect must not remove
+        // it.
         if current == Some(&after) {
             return Ok(Some(after));
         }
@@ -97,13 +99,12 @@ impl Change {
 
 /// Changes of an object, entry by entry.
 trait Entries {
-    /// Removes the entries that are not to be kept.
+    /// Removes all other entries.
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
 
-    /// Checks whether nothing is left.
     fn is_empty(&self) -> bool;
 
-    /// Puts these entries in place of those of the same names, unless somebody else owns one.
+    /// Adds or replaces entries by name, unless another owner has one.
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
 }
 
@@ -135,7 +136,7 @@ fn check_owner(
     owner: &str,
     entry: Option<&str>,
 ) -> Result<(), Foreign> {
-    // One that names no owner belongs to whoever changes it.
+    // An entry without an owner may be changed by any owner.
     let of = current.and_then(|entry| owner_of(entry));
     match of.filter(|of| of != owner) {
         Some(of) => Err(Foreign { entry: entry.map(str::to_owned), owner: of }),
@@ -143,7 +144,7 @@ fn check_owner(
     }
 }
 
-/// Checks whether this owner applied an entry.
+/// Returns true if the entry belongs to this owner.
 pub(crate) fn is_of(entry: &str, owner: &str) -> bool {
     owner_of(entry).as_deref() == Some(owner)
 }

@@ -1,6 +1,7 @@
-//! The subscriptions of a deployment, for commands that look at them.
+//! Reads the subscriptions of a deployment, for commands that do not change them.
 //!
-//! Promises: only the topics that are wanted are read; what cannot be read or used is a finding, and the rest is read.
+//! Promises: reads only the wanted topics. An unreadable or invalid part becomes a finding, and the
+//! rest is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,13 +23,12 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The number of topics that are read at once.
+/// The most topics that are read at once.
 const TOPICS_AT_ONCE: usize = 16;
 
-/// The subscriptions that a command looks at.
+/// The subscriptions that a command reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All of them.
     All,
     /// Only these topics.
     Topics(BTreeSet<TopicName>),
@@ -41,19 +41,18 @@ impl Wanted {
     }
 }
 
-/// The subscriptions of a deployment, as far as they can be used.
+/// The valid subscriptions of a deployment.
 pub(crate) struct Deployed {
-    /// The usable subscriptions, and findings about the others by their names.
+    /// The valid subscriptions, and findings about the others under their names.
     pub(crate) reading: Reading,
     /// The address of the deployment.
     pub(crate) source: String,
-    /// The owner of each.
+    /// The owner of each subscription.
     pub(crate) owners: BTreeMap<SubscriptionName, Arc<str>>,
-    /// The owner of each topic that has settings of its own.
+    /// The owner of each topic with settings.
     pub(crate) topic_owners: BTreeMap<TopicName, String>,
 }
 
-/// One topic as it was read.
 #[derive(Default)]
 struct ReadTopic {
     topic: Option<TopicSubscriptions>,
@@ -63,10 +62,10 @@ struct ReadTopic {
 }
 
 impl Deployed {
-    /// The subscription of this name.
+    /// Finds a subscription by its name.
     ///
     /// # Errors
-    /// A usage error that says where it is missing.
+    /// A usage error that names the deployment.
     pub(crate) fn subscription(
         &self,
         name: &SubscriptionName,
@@ -81,7 +80,7 @@ impl Deployed {
 /// Reads the subscriptions at this address.
 ///
 /// # Errors
-/// If nothing is there, or storage does not answer.
+/// If the deployment is not set up, or storage does not respond.
 pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<Deployed> {
     let topics = Topics::at(location).await;
     let settings = topics.settings().await?;
@@ -102,7 +101,7 @@ pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<
     bar.finish_and_clear();
     let (mut catalogue, mut findings) = (Catalogue::default(), Vec::new());
     let (mut owners, mut topic_owners) = (BTreeMap::new(), BTreeMap::new());
-    // Many subscriptions have the same owner.
+    // Share the owner names, because many subscriptions have the same owner.
     let mut known: BTreeSet<Arc<str>> = BTreeSet::new();
     for (of, name) in read.into_iter().zip(names) {
         topic_owners.extend(of.topic_owner.map(|owner| (name, owner)));
@@ -124,7 +123,7 @@ impl Topics {
     /// The settings of the deployment.
     ///
     /// # Errors
-    /// If it is not set up yet, or they cannot be used.
+    /// If they do not exist yet, or are invalid.
     pub(crate) async fn settings(&self) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let Some(settings) = settings else {
@@ -139,7 +138,7 @@ impl Topics {
     /// The part of the settings that one owner applied.
     ///
     /// # Errors
-    /// If they cannot be read or used.
+    /// If they cannot be read, or are invalid.
     pub(crate) async fn settings_of(&self, owner: &str) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let mut settings = settings.unwrap_or_default();
@@ -149,7 +148,7 @@ impl Topics {
         settings.map_err(anyhow::Error::msg)
     }
 
-    /// Reads a topic. What cannot be read or used is a finding.
+    /// Reads a topic. An unreadable or invalid part becomes a finding.
     async fn read(&self, name: &TopicName, secrets: &SecretPolicy) -> ReadTopic {
         let mut read = ReadTopic::default();
         if let Err(error) = self.try_read(name, secrets, &mut read).await {
@@ -185,7 +184,7 @@ impl Topics {
     }
 }
 
-/// An error about a topic or a subscription as a whole.
+/// An error about a whole topic or subscription.
 fn unusable(name: String, message: &str) -> Finding {
     let (field, help) = (String::new(), None);
     Finding {

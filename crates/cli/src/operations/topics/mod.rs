@@ -1,8 +1,10 @@
 //! The topics of a deployment, as commands read and change them.
 //!
-//! Separate from the functions' own reading, which never writes. An object is replaced only if it is still the one that
-//! was read. Otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
-//! what is written is what the functions would use.
+//! Separate from the functions' reader, which never writes. An object is replaced only if it is
+//! unchanged since it was read; otherwise the change is repeated on the newer version.
+//!
+//! Promises: concurrent changes are never lost. Only objects that the functions can use are
+//! written.
 
 mod beside;
 mod change;
@@ -36,9 +38,9 @@ use crate::operations::change_record::ChangeRecord;
 use crate::operations::shell;
 use crate::operations::store;
 
-/// The number of times that a change is made again because somebody else was faster.
+/// The most repetitions of a change after concurrent writes.
 const TRIES: u32 = 10;
-/// The first wait before that; each is twice as long as the one before.
+/// The wait before the first repetition; it doubles each time.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// The objects of a deployment's topics.
@@ -50,18 +52,18 @@ pub(crate) struct Topics {
 /// A topic's object as it was read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Current {
-    /// `None`: there is none, or the topic was removed.
+    /// `None` if it does not exist, or the topic was removed.
     pub(crate) object: Option<Object>,
-    /// The version that was read; `None` if there is none.
+    /// The ETag of the object; `None` if it does not exist.
     pub(crate) etag: Option<String>,
 }
 
 /// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// The object was as it should be.
+    /// The object already had the wanted content.
     Nothing,
-    /// An object of so many bytes was written.
+    /// An object of this size in bytes was written.
     Written(usize),
 }
 
@@ -71,7 +73,7 @@ impl Topics {
         Self { objects: TopicObjects::below(&store::object(location).await) }
     }
 
-    /// The topics that have an object, also those that were removed.
+    /// The topics that have an object, including removed ones.
     pub(crate) async fn names(&self) -> anyhow::Result<Vec<TopicName>> {
         let listed = self.objects.all().await;
         let listed = listed.with_context(|| format!("{} cannot be listed", self.objects))?;
@@ -81,7 +83,7 @@ impl Topics {
     /// The object of a topic.
     ///
     /// # Errors
-    /// If it cannot be read, or is no object of a topic: then it is not known what a change would remove.
+    /// If it cannot be read, or is invalid. The effect of a change would be unknown then.
     pub(crate) async fn current(&self, name: &TopicName) -> anyhow::Result<Current> {
         let key = self.objects.key_of(name);
         let fetched = self.objects.get(&key, None).await;
@@ -101,11 +103,13 @@ impl Topics {
         Ok(Current { object, etag: Some(etag) })
     }
 
-    /// True if somebody deleted an object: what it had is not in what a change begins with.
+    /// Returns true if the object was deleted without `apply`. A change would then begin without
+    /// its content.
     async fn is_lost(&self, key: &str) -> anyhow::Result<bool> {
         let max_bytes = OBJECT_MAX_BYTES as u64;
         let versions = self.objects.storage().versions(key).await;
-        // Without them, a deleted object would look like one that never was, and lose the entries of other owners.
+        // Without the versions, a deleted object would look as if it had never existed, and the
+        // entries of other owners would be lost.
         let versions = versions.context(
             "its versions cannot be listed; s3:ListBucketVersions and s3:GetObjectVersion allow that",
         )?;
@@ -119,7 +123,7 @@ impl Topics {
         Ok(!stored.as_ref().is_some_and(is_mark))
     }
 
-    /// The object of a topic that cannot be used: only its version counts.
+    /// The ETag of an invalid object, without its content.
     pub(crate) async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
         let fetched = self.objects.get(&self.objects.key_of(name), None).await;
         let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
@@ -127,20 +131,20 @@ impl Topics {
         Ok(Current { object: None, etag: Some(etag) })
     }
 
-    /// The newest object of a topic, in which a change is made.
+    /// The newest object of a topic, to which a change is applied.
     async fn newest(&self, name: &TopicName, change: &Change) -> anyhow::Result<Current> {
         match (self.current(name).await, change) {
-            // A replacement needs no readable object.
+            // A replacement does not need the content of the object.
             (Err(_), Change::Replace { .. }) => self.unusable(name).await,
             (current, _) => current,
         }
     }
 
-    /// Makes an owner's change in a topic: in `read`, what the caller has read of it, if that is still the newest object.
-    /// Otherwise in the newest one.
+    /// Applies an owner's change to a topic: to `read`, which the caller has read, if that is still
+    /// the newest version; otherwise to the newest version.
     ///
     /// # Errors
-    /// If an entry belongs to somebody else, or the object cannot be read or written.
+    /// If an entry belongs to another owner, or the object cannot be read or written.
     pub(crate) async fn change(
         &self,
         name: &TopicName,
@@ -186,7 +190,7 @@ impl Topics {
         bail!("the topic {name} is not changed: others changed it {TRIES} times meanwhile")
     }
 
-    /// An object that every process reads whole, and its ETag.
+    /// An object that every process reads as a whole, and its ETag.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -207,7 +211,8 @@ impl Topics {
         Ok((Some(object), Some(etag)))
     }
 
-    /// Changes such an object; it is written if it changes, or if there is none and it has to be there.
+    /// Changes such an object. Writes it if its content changes, or if a required object is
+    /// missing.
     ///
     /// # Errors
     /// If the change is refused, or the object cannot be read or written.
@@ -239,7 +244,7 @@ impl Topics {
         bail!("{name} is not changed: others changed it {TRIES} times meanwhile")
     }
 
-    /// Writes an object if it is still the one that was read; whether it was.
+    /// Writes an object if it is unchanged since it was read; returns false otherwise.
     async fn replace(
         &self,
         key: &str,

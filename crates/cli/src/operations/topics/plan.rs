@@ -1,7 +1,7 @@
 //! The changes that the files of one owner make in a deployment.
 //!
-//! Separate from making the changes, because people see them first. A change is made in the newest object of its topic, so
-//! what others changed since it was planned stays.
+//! Separate from applying them, because people see them first. A change is applied to the newest
+//! version of a topic, so later changes by others are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,10 +28,9 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The number of objects that are read or written at once.
+/// The most objects that are read or written at once.
 const OBJECTS_AT_ONCE: usize = 16;
 
-/// The change of one topic.
 #[derive(Debug)]
 struct TopicChange {
     change: Change,
@@ -50,28 +49,30 @@ pub(crate) struct Plan<'t> {
     /// The content of the files.
     wanted: DeploymentObjects,
     wanted_destinations: BTreeMap<String, String>,
-    /// The number of entries of this owner that are not in the files and stay.
+    /// The number of the owner's entries that are not in the files and are kept.
     left: usize,
     /// The addresses of the references that these files map.
     addresses: Arc<Addresses>,
     /// The number of entries of any owner that get a new address.
     readdressed: usize,
-    /// The number of subscriptions of this owner that are removed; `kept` counts those that stay or change.
+    /// The number of this owner's subscriptions that are removed; `kept` counts those that stay or
+    /// change.
     removed: usize,
     kept: usize,
-    /// The policies of secrets, as they are and as they will be, if they differ.
+    /// The policies of secrets before and after, if they differ.
     policies: Option<[SecretPolicy; 2]>,
-    /// Subscriptions of topics without a change that a new policy makes unusable.
+    /// Subscriptions in unchanged topics that a new policy makes invalid.
     refused: Vec<String>,
-    /// True if a person was asked since the topics were read.
+    /// True if a person was asked after the topics were read.
     has_paused: bool,
 }
 
 impl<'t> Plan<'t> {
-    /// Compares an owner's files with a deployment. `prune`: what is the owner's and not in the files is removed.
+    /// Compares an owner's files with a deployment. With `prune`, the owner's entries that are not
+    /// in the files are removed.
     ///
     /// # Errors
-    /// If something that would change cannot be read, or belongs to somebody else.
+    /// If an affected object cannot be read, or belongs to another owner.
     pub(crate) async fn of(
         topics: &'t Topics,
         before: Beside,
@@ -114,7 +115,7 @@ impl<'t> Plan<'t> {
         while let Some((current, name)) = reads.next().await {
             let current = match current {
                 Ok(current) => current,
-                // An error in one topic keeps nobody from changing another.
+                // An error in one topic must not prevent changes of another.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
                         "{} is left as it is: {}",
@@ -130,7 +131,7 @@ impl<'t> Plan<'t> {
         Ok(plan)
     }
 
-    /// Adds what changes in a topic.
+    /// Adds the changes of a topic.
     fn add(&mut self, name: TopicName, current: Current) -> anyhow::Result<()> {
         let before = current.object.as_ref();
         let wanted = self.wanted.topics.get(&name).cloned();
@@ -151,12 +152,12 @@ impl<'t> Plan<'t> {
                 after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
             *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
         }
-        // Only a topic that the files have is made where none is left.
+        // A topic without entries is `None` before and after, so it is not created.
         if after.as_ref() != before {
             self.changes.insert(name, TopicChange { change, before: current, after });
         } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
             let read = |secrets| topic_object::read(&name, object, secrets);
-            // A topic that was unusable before loses nothing.
+            // A topic that was already invalid loses nothing.
             if let (Ok(old), Ok(new)) = (read(old), read(new)) {
                 self.refused.extend(made_unusable(&name, old.unusable(), new.unusable()));
             }
@@ -164,8 +165,8 @@ impl<'t> Plan<'t> {
         Ok(())
     }
 
-    /// The topics that change, as they are and as they will be, with the settings; and what would no longer be usable, or
-    /// is not although the files have it.
+    /// The changed topics before and after, with the settings. Also returns problems: subscriptions
+    /// that become invalid, and subscriptions of the files that are invalid.
     pub(crate) fn catalogues(&self) -> anyhow::Result<([Catalogue; 2], Vec<String>)> {
         let before = self.before.usable_settings();
         let after = self.after.settings()?;
@@ -193,28 +194,28 @@ impl<'t> Plan<'t> {
         Ok(([old, new], problems))
     }
 
-    /// The number of entries of this owner that are not in the files and stay.
+    /// The number of the owner's entries that are not in the files and are kept.
     pub(crate) const fn left(&self) -> usize {
         self.left
     }
 
-    /// The number of stored entries, of any owner, whose reference has a new address.
+    /// The number of stored entries of any owner whose reference gets a new address.
     pub(crate) const fn readdressed(&self) -> usize {
         self.readdressed
     }
 
-    /// Checks whether every subscription of this owner is removed.
+    /// Returns true if all subscriptions of this owner are removed.
     pub(crate) const fn removes_all(&self) -> bool {
         self.removed > 0 && self.kept == 0
     }
 
-    /// The addresses that this owner mapped, as they are and as they will be.
+    /// The addresses that this owner mapped, before and after.
     pub(crate) fn destinations(&self) -> [BTreeMap<String, String>; 2] {
         [&self.before, &self.after]
             .map(|of| of.destinations.get(self.owner).cloned().unwrap_or_default().destinations)
     }
 
-    /// The number of objects that change, with those beside the topics.
+    /// The number of changed objects, including those beside the topics.
     pub(crate) fn objects(&self) -> usize {
         let beside = [
             self.before.settings != self.after.settings,
@@ -224,22 +225,23 @@ impl<'t> Plan<'t> {
         self.changes.len() + beside.into_iter().filter(|changes| *changes).count()
     }
 
-    /// Notes that a person was asked, which may have taken long.
+    /// Records that a person was asked, which may have taken long.
     pub(crate) fn note_pause(&mut self) {
         self.has_paused = true;
     }
 
-    /// The topic as it was read, if its change can begin with that. After a pause, a topic that was not there is read again:
-    /// whoever added and deleted it meanwhile would lose it unnoticed.
+    /// The version from which the change of a topic may start. After a pause, a topic that was
+    /// missing is read again. Otherwise a topic that another owner added and deleted meanwhile
+    /// would be lost without notice.
     fn read_of<'c>(&self, of: &'c TopicChange) -> Option<&'c Current> {
         Some(&of.before).filter(|read| read.etag.is_some() || !self.has_paused)
     }
 
-    /// Makes the changes. Mapped addresses are first, since a conflict about them has to change nothing else. Topics are
-    /// before the other objects, which name them.
+    /// Applies the changes. Mapped addresses come first, so that a conflict about them prevents all
+    /// other changes. Topics come before the other objects, which name them.
     ///
     /// # Errors
-    /// If something cannot be written; what was reported before is.
+    /// If an object cannot be written; earlier reported changes remain.
     pub(crate) async fn make(
         &self,
         record: &ChangeRecord,
@@ -255,7 +257,7 @@ impl<'t> Plan<'t> {
         topics
             .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
                 apply_publishers(object, &self.wanted, owner, *prune)?;
-                // Somebody else may have listed one of them meanwhile.
+                // Another owner may have listed one of them meanwhile.
                 let problem = topic_object::settings(&SettingsObject::default(), object).err();
                 problem.map_or(Ok(()), |problem| bail!("{PUBLISHERS} is not changed: {problem}"))
             })
@@ -268,8 +270,8 @@ impl<'t> Plan<'t> {
         self.check_addresses().await
     }
 
-    /// Makes the changes of topics, and reports each. Each begins with the topic as it was read, if it was. An error in one
-    /// topic does not stop the others.
+    /// Applies the changes of topics, and reports each. An error in one topic does not stop the
+    /// others.
     async fn change_topics(
         &self,
         changes: Vec<(&TopicName, &Change, Option<&Current>)>,
@@ -297,8 +299,8 @@ impl<'t> Plan<'t> {
         })
     }
 
-    /// Gives the new addresses to topics that somebody added or changed after this was planned. Whoever does so later finds
-    /// the new addresses, since they are written.
+    /// Updates topics that another owner added or changed after the plan. Later changes use the new
+    /// addresses, because those are already stored.
     async fn readdress_others(
         &self,
         record: &ChangeRecord,
@@ -316,10 +318,10 @@ impl<'t> Plan<'t> {
         self.change_topics(changes, record, report).await
     }
 
-    /// Checks that the subscriptions got the newest addresses of references.
+    /// Checks that the subscriptions have the newest addresses of references.
     ///
     /// # Errors
-    /// If another owner changed an address since this was planned.
+    /// If another owner changed an address after the plan.
     async fn check_addresses(&self) -> anyhow::Result<()> {
         let newest = self.topics.destinations().await?;
         for (owner, planned) in
@@ -340,7 +342,8 @@ impl<'t> Plan<'t> {
     /// Writes the addresses that these files map.
     ///
     /// # Errors
-    /// If somebody mapped one of the references elsewhere since this was planned. Then the owner's addresses are as before.
+    /// If another owner mapped one of the references to another address after the plan. The owner's
+    /// addresses are unchanged then.
     async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);
@@ -356,8 +359,8 @@ impl<'t> Plan<'t> {
         if written == Changed::Nothing {
             return Ok(written);
         }
-        // Each owner has an object of its own, so a condition on it does not see the others. Of two that write at once,
-        // at least one reads the other's address here.
+        // Each owner has a separate object, so a conditional write does not detect the others. If
+        // two owners write at once, at least one of them reads the other's address here.
         let Err(conflict) = own_destinations(&topics.destinations().await?, &own, owner) else {
             return Ok(written);
         };
@@ -372,7 +375,7 @@ impl<'t> Plan<'t> {
     }
 }
 
-/// The subscriptions that can no longer be used, each with the reason.
+/// The subscriptions that become invalid, each with the reason.
 fn made_unusable(
     name: &TopicName,
     before: &BTreeMap<String, String>,
@@ -382,7 +385,7 @@ fn made_unusable(
     new.map(move |(subscription, why)| text::line(&format!("error: {name}/{subscription}: {why}")))
 }
 
-/// Counts the entries of this owner that an object has and the files do not have.
+/// Counts the owner's entries in an object that are not in the files.
 fn left(object: Option<&Object>, wanted: Option<&TopicObject<'_>>, owner: &str) -> usize {
     let Some(object) = object else { return 0 };
     let is_wanted =

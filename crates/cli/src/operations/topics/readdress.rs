@@ -1,7 +1,7 @@
-//! New addresses of references in entries that are stored already.
+//! Replaces the addresses of references in stored entries.
 //!
-//! Separate because a mapping has one owner, and the entries that use it may have any. A new address reaches all of them,
-//! and changes nothing else in them.
+//! Separate because a mapping has one owner, but entries of any owner may use it. A new address
+//! reaches all of them, and changes nothing else in them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The fields of an entry that are addresses, each with the field of its reference: those of a subscription, of its
-/// defaults and of a topic.
+/// The address fields of an entry, each with the field of its reference: those of a subscription,
+/// of its defaults and of a topic.
 const FIELDS: [[&str; 2]; 5] = [
     ["/spec/destination/url", "/spec/destination/reference"],
     ["/spec/reply", "/spec/replyReference"],
@@ -22,12 +22,13 @@ const FIELDS: [[&str; 2]; 5] = [
     ["/spec/delivery/deadLetter/sink", "/spec/delivery/deadLetter/reference"],
 ];
 
-/// The addresses of references, which are in the form in which keys are compared.
+/// The addresses by reference, whose keys are normalized for comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Addresses(BTreeMap<String, String>);
 
 impl Addresses {
-    /// The addresses of these entries of `Destinations`; what is no address is left out.
+    /// The addresses of these entries of `Destinations`; entries without a valid address are
+    /// omitted.
     pub(super) fn of(entries: &BTreeMap<String, String>) -> Self {
         let address = |(reference, entry): (&String, &String)| {
             let address = parsed(&written_address(reference, entry))?.ok()?;
@@ -36,7 +37,7 @@ impl Addresses {
         Self(entries.iter().filter_map(address).collect())
     }
 
-    /// Gives the entries of a topic these addresses.
+    /// Sets these addresses in the entries of a topic.
     pub(super) fn put_into(&self, object: &mut Object) {
         for entry in object.subscriptions.values_mut().chain(&mut object.topic) {
             if let Some(after) = self.applied_to(entry) {
@@ -51,9 +52,11 @@ impl Addresses {
         entries.filter(|entry| self.applied_to(entry).is_some()).count()
     }
 
-    /// The entry with these addresses; `None` if it has them already, or uses none of the references.
+    /// The entry with these addresses; `None` if it already has them, or uses none of the
+    /// references.
     fn applied_to(&self, entry: &str) -> Option<String> {
-        // Most entries have no reference, and reading all of them would take most of the time.
+        // Parse only entries with a reference: most have none, and parsing all would dominate the
+        // run time.
         if self.0.is_empty() || !(entry.contains("reference") || entry.contains("Reference")) {
             return None;
         }
@@ -75,7 +78,7 @@ impl Addresses {
     }
 }
 
-/// The address of an entry as it is written; without one, the reference is the address.
+/// The address in an entry; without one, the reference is the address.
 fn written_address(reference: &str, entry: &str) -> String {
     let Ok(whole) = serde_json::from_str::<Map<String, Value>>(entry) else {
         return entry.to_owned();

@@ -1,7 +1,7 @@
 //! The versions of a topic's object, which a bucket keeps.
 //!
-//! Separate because two commands read them: `rollback` restores one, and `subscriptions history` shows what each of them
-//! changed.
+//! Separate because two commands read them: `rollback` restores one, and `subscriptions history`
+//! shows their differences.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::operations::change_record::ChangeRecord;
 /// The content of a version, and the record of the change that wrote it.
 #[derive(Debug)]
 pub(crate) struct TopicVersion {
-    /// `None` if the topic was removed; an error if the version cannot be used.
+    /// `None` if the topic was removed; an error if the version is invalid.
     pub(crate) object: Result<Option<Object>, ObjectError>,
     pub(crate) bytes: usize,
     pub(crate) record: ChangeRecord,
@@ -25,7 +25,7 @@ pub(crate) struct TopicVersion {
 /// The differences between two versions of a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// The topic's own settings differ.
+    /// True if the topic's own settings differ.
     pub(crate) settings: bool,
     pub(crate) added: Vec<String>,
     pub(crate) changed: Vec<String>,
@@ -67,7 +67,7 @@ impl Topics {
 }
 
 impl Changes {
-    /// Compares two versions; `None` is a topic that was removed.
+    /// Compares two versions; `None` stands for a removed topic.
     pub(crate) fn between(before: Option<&Object>, after: Option<&Object>) -> Self {
         let none = Object::default();
         let (before, after) = (before.unwrap_or(&none), after.unwrap_or(&none));

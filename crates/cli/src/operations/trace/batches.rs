@@ -1,9 +1,12 @@
-//! Finds the deliveries of a request with several events by its `webhook-id`, which no log line has.
+//! Finds the deliveries of a request with several events by its `webhook-id`, which is in no log
+//! line.
 //!
-//! Separate from the lines of one delivery because the id is made of the ids of all deliveries in the request. Pure.
+//! Separate from the lines of one delivery, because the id is derived from the ids of all
+//! deliveries in the request. Pure.
 //!
-//! Deliveries of one request have attempts of one subscription, with the same result and duration, that are logged together.
-//! Two such requests that are logged within [`TOGETHER_MS`] are not told apart, and are not found.
+//! The deliveries of one request have attempts of one subscription with the same result and
+//! duration, which are logged together. Two such requests within [`TOGETHER_MS`] cannot be
+//! distinguished, and are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,10 @@
-//! Puts log lines, dead letters and replays together: one [`TracedDelivery`] for each delivery id.
+//! Combines log lines, dead letters and replays to one [`TracedDelivery`] for each delivery id.
 //!
-//! The log is the first source, because it has attempts that succeeded. A dead letter fills in what the log no longer has:
-//! its attempts, reason and time of publication.
+//! The log takes precedence, because it contains successful attempts. A dead letter supplies data
+//! that the log no longer has: attempts, reason and time of publication.
 //!
-//! Promises: each delivery is in the result once; steps are in the order of time; nothing depends on the order of the input.
+//! Promises: each delivery occurs once, steps are sorted by time, and the order of the input has no
+//! influence.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use super::model::{
 };
 use crate::operations::line_words::{Kind, LineWords, words};
 
-/// Dead letters, and the container that they are in.
+/// Dead letters, and their container.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Letters<'a> {
     pub(crate) container: &'a str,
@@ -32,7 +33,7 @@ struct Sources<'a> {
     letter: Option<&'a StoredDeadLetter>,
 }
 
-/// The deliveries that these lines, dead letters and replays are about.
+/// Combines these lines, dead letters and replays to deliveries.
 pub(crate) fn trace(lines: &[Line], letters: Letters<'_>, replays: &[TracedReplay]) -> Trace {
     let mut sources: BTreeMap<Uuid, Sources<'_>> = BTreeMap::new();
     for line in lines {
@@ -106,7 +107,7 @@ fn end(
     letter: Option<&StoredDeadLetter>,
 ) -> DeliveryEnd {
     match (delivered, ended.map(|line| line.field("end")), letter) {
-        // SQS may deliver a record twice: a success counts, whatever the other one came to.
+        // SQS may deliver a record twice. A success takes precedence over another result.
         (Some(_), _, _) => DeliveryEnd::Delivered,
         (None, Some("Dropped"), _) => DeliveryEnd::Dropped,
         (None, Some(_), _) | (None, None, Some(_)) => DeliveryEnd::DeadLettered,
@@ -142,7 +143,7 @@ fn continues_ms(lines: &[&Line]) -> Option<u64> {
 }
 
 fn attempts(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> u64 {
-    // The attempts at a sink are those of its dead letter.
+    // Exclude attempts at a sink, which belong to the dead letter.
     let to_destination = lines.iter().filter(|line| line.field("leg") != "sink");
     let counted = to_destination
         .filter(|line| line.name != "deadletter.returned")
@@ -155,7 +156,7 @@ fn trace_of(letter: &StoredDeadLetter) -> Option<String> {
     letter.traceparent.as_deref()?.split('-').nth(1).map(ToOwned::to_owned)
 }
 
-/// The steps of the log; without attempts in it, those of the dead letter's history before them.
+/// The steps in the log. If the log has no attempts, those of the dead letter's history come first.
 fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     let is_attempt =
         |line: &&Line| line.name == "delivery.attempted" && line.field("leg") != "sink";
@@ -167,11 +168,12 @@ fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     history.chain(lines.iter().filter_map(|line| step(line))).collect()
 }
 
-/// A step that adds something.
+/// The step of a log line; `None` if the line adds no information.
 fn step(line: &Line) -> Option<Step> {
     let words = match words(line) {
         Some(words) => words,
-        // Words leave it out where the line before says the same, which a trace need not have.
+        // `words` omits this line because an earlier line states the same. A trace may lack the
+        // earlier line.
         None if line.name == "delivery.delivered" => {
             LineWords { next: "delivered".to_owned(), ..LineWords::new(Kind::Good, "delivered") }
         }
@@ -229,7 +231,7 @@ fn traced_letter(
     Some(TracedLetter { container: None, key: None, sink })
 }
 
-/// The replays that are known, each once, with the outcomes that the log has.
+/// The known replays, each once, with outcomes from the log.
 fn all_replays(lines: &[Line], known: &[TracedReplay]) -> Vec<TracedReplay> {
     let mut replays: BTreeMap<Uuid, TracedReplay> =
         known.iter().map(|replay| (replay.delivery_id, replay.clone())).collect();

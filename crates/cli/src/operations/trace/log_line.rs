@@ -1,7 +1,8 @@
-//! Reads a log line of the functions back from its JSON.
+//! Parses a log line of the functions from JSON.
 //!
-//! Separate because a line of a deployment is JSON, while [`local::watch::Line`] is made by the functions of this process.
-//! Both are described by the same code after this. Fields that no description uses are dropped.
+//! Separate because a deployment's lines are JSON, but the functions of this process create
+//! [`local::watch::Line`] directly. The same code then describes both. Fields that no description
+//! uses are dropped.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ const FIELDS: [&str; 32] = [
     "allowed_rate",
 ];
 
-/// The line that this JSON is; `None` for other text, such as a metric line or one of Lambda itself.
+/// Parses a line; `None` for other text, such as a metric line or a line of Lambda itself.
 pub(crate) fn log_line(json: &str) -> Option<Line> {
     let Value::Object(members) = serde_json::from_str(json).ok()? else { return None };
     let text = |name: &str| members.get(name).and_then(Value::as_str);
@@ -58,7 +59,7 @@ pub(crate) fn log_line(json: &str) -> Option<Line> {
     Some(Line { name, at_ms, level, fields })
 }
 
-/// A value as the text that a field has.
+/// Formats a value as the text of a field.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,8 +1,9 @@
-//! Deliveries of an event, put together from log lines and dead letters. Pure.
+//! Combines log lines and dead letters to the deliveries of an event. Pure.
 //!
-//! Separate from the command, which reads logs and containers. `wanted` selects log lines by a text. `log_line` reads one.
-//! `deliveries` makes the view model, `batches` finds the deliveries of a request with several events, and `scan` estimates the price of a query of CloudWatch Logs. Everything here is a
-//! function of values, so tests use log lines that real functions wrote.
+//! Separate from the command, which reads logs and containers. `wanted` selects log lines by a
+//! text, and `log_line` parses one. `deliveries` builds the view model, `batches` finds the
+//! deliveries of a request with several events, and `scan` estimates the price of a query of
+//! CloudWatch Logs. All are functions of values, so tests use log lines that real functions wrote.
 
 mod batches;
 mod deliveries;

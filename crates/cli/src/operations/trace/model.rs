@@ -9,7 +9,7 @@ use crate::operations::line_words::LineWords;
 /// The deliveries and events that a search found.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Trace {
-    /// By the time of their first step.
+    /// Sorted by the time of their first step.
     pub(crate) deliveries: Vec<TracedDelivery>,
     /// Events that no subscription matched.
     pub(crate) unmatched: Vec<UnmatchedEvent>,
@@ -25,7 +25,7 @@ impl Trace {
 /// An event for one subscription, from its first step to its end.
 #[derive(Debug, Serialize)]
 pub(crate) struct TracedDelivery {
-    /// Also the `webhook-id` of its requests.
+    /// The delivery id, which is also the `webhook-id` of its requests.
     pub(crate) delivery_id: Uuid,
     pub(crate) subscription: String,
     pub(crate) event_id: Option<String>,
@@ -50,14 +50,14 @@ pub(crate) struct TracedDelivery {
     pub(crate) replays: Vec<TracedReplay>,
 }
 
-/// Decided by the lines of its end; a success counts before anything else.
+/// The end according to the log lines; a success takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeliveryEnd {
     Delivered,
     DeadLettered,
     Dropped,
-    /// Nothing that was read is about its end.
+    /// No source contains an end.
     UnderWay,
 }
 
@@ -67,12 +67,12 @@ pub(crate) struct Step {
     /// The time of its log line. An attempt is logged at its end.
     #[serde(rename = "at", serialize_with = "when")]
     pub(crate) at_ms: u64,
-    /// The name of its log line; `history` for an attempt that only the dead letter has.
+    /// The name of the log line; `history` for an attempt that only the dead letter contains.
     pub(crate) line: String,
     pub(crate) attempt: Option<u64>,
     pub(crate) leg: Option<String>,
     pub(crate) outcome: Option<String>,
-    /// The outcome as a person would write it: `connection refused (SocketError)`.
+    /// The outcome for people: `connection refused (SocketError)`.
     pub(crate) text: String,
     pub(crate) status: Option<u16>,
     pub(crate) duration_ms: Option<u64>,
@@ -86,11 +86,11 @@ pub(crate) struct Step {
 pub(crate) struct TracedLetter {
     pub(crate) container: Option<String>,
     pub(crate) key: Option<String>,
-    /// The queue or address that took it instead.
+    /// The queue or address that received it instead.
     pub(crate) sink: Option<String>,
 }
 
-/// The dead letter that a delivery sends again.
+/// The dead letter that a delivery replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ReplaySource {
     pub(crate) letter: Uuid,
@@ -106,7 +106,7 @@ pub(crate) struct TracedReplay {
     pub(crate) delivery_id: Uuid,
     #[serde(rename = "sent_at", serialize_with = "at")]
     pub(crate) sent_ms: Option<u64>,
-    /// `delivered`, `dead-again` or `dropped`; nothing before its end is recorded.
+    /// `delivered`, `dead-again` or `dropped`; `None` before its end is recorded.
     pub(crate) outcome: Option<String>,
 }
 

@@ -1,29 +1,29 @@
 //! Estimates the bytes and the price of a query of CloudWatch Logs Insights before it runs. Pure.
 //!
-//! Separate because a query is billed by the bytes of all log groups in its time range, however few lines it finds.
-//! `DescribeLogGroups` only has the bytes that are stored in all, so the bytes of a range are a share of them, as if lines
-//! were written evenly. The stored bytes are an upper bound.
+//! Separate because a query is billed by the bytes of all log groups in its time range, even if it
+//! finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The estimate for a
+//! range is a share of that total, as if lines were written evenly. The total is an upper bound.
 
 /// The price of a scanned GB. <https://aws.amazon.com/cloudwatch/pricing/>
 const GIGABYTE_MILLIDOLLARS: u64 = 5;
 const GIGABYTE: u64 = 1_000_000_000;
-/// A query that may scan more than this is asked about: $0.10.
+/// The size above which a person must confirm a query: $0.10.
 pub(crate) const LARGE_SCAN_BYTES: u64 = 20 * GIGABYTE;
 
-/// The size of a log group and its age, from `DescribeLogGroups`.
+/// The size and the age of a log group, from `DescribeLogGroups`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogGroup {
     pub(crate) stored_bytes: u64,
-    /// No line is older.
+    /// The time of the oldest possible line.
     pub(crate) oldest_ms: u64,
 }
 
 /// The bytes that a query scans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scan {
-    /// In the time range, if lines are written evenly.
+    /// The estimate for the time range, if lines are written evenly.
     pub(crate) bytes: u64,
-    /// All that is stored: no query scans more.
+    /// The total of stored bytes, which is the upper bound.
     pub(crate) bytes_max: u64,
 }
 
@@ -42,12 +42,12 @@ impl Scan {
         }
     }
 
-    /// Returns true if a person has to agree first.
+    /// Returns true if a person must confirm the query.
     pub(crate) fn is_large(self) -> bool {
         self.bytes > LARGE_SCAN_BYTES
     }
 
-    /// Bytes and price, for people.
+    /// Describes the bytes and the price for people.
     pub(crate) fn shown(self) -> String {
         format!(
             "about {} of log lines ({}); never more than the {} that are stored ({})",
@@ -59,7 +59,7 @@ impl Scan {
     }
 }
 
-/// `1.2 GB`.
+/// Formats a size: `1.2 GB`.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000 * GIGABYTE, "TB"), (GIGABYTE, "GB"), (1_000_000, "MB"), (1_000, "kB")];
@@ -72,7 +72,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// `$0.02`, rounded up.
+/// Formats a price, rounded up: `$0.02`.
 fn price(bytes: u64) -> String {
     let millidollars = u128::from(bytes) * u128::from(GIGABYTE_MILLIDOLLARS);
     let cents = millidollars.div_ceil(u128::from(GIGABYTE) * 10);

@@ -1,21 +1,23 @@
-//! The text that a person searches for, and the log lines that it finds.
+//! The text that a person searches for, and the matching log lines.
 //!
-//! Separate because the local record is filtered here, and CloudWatch Logs by a pattern with the same meaning. Log lines
-//! are compact JSON, so an id is found exactly, as the whole value of one of [`ID_FIELDS`].
+//! Separate because local logs are filtered here, but CloudWatch Logs by a pattern with the same
+//! meaning. Log lines are compact JSON, so an id matches exactly: it is the whole value of one of
+//! [`ID_FIELDS`].
 //!
-//! Promises: an id that is a part of another id finds nothing, except by a search. The pattern uses only what the emulated
-//! Logs Insights understands: alternatives and escapes of a regular expression.
+//! Promises: a part of an id matches nothing, except in a search. The pattern uses only regular
+//! expression syntax that the emulated Logs Insights supports: alternatives and escapes.
 
 use uuid::Uuid;
 
-/// The fields with the id of an event, a trace, a delivery or a replayed dead letter. `webhook-id` is the delivery's id.
+/// The fields with the id of an event, a trace, a delivery or a replayed dead letter. `webhook-id`
+/// is the delivery's id.
 const ID_FIELDS: [&str; 5] = ["event_id", "delivery_id", "trace_id", "letter", "delivery"];
-/// The functions cut ids to this length in their log lines (`adapters::telemetry`).
+/// The length to which the functions cut ids in log lines (`adapters::telemetry`).
 const VALUE_MAX_BYTES: usize = 512;
 /// The hexadecimal digits of a trace id (W3C Trace Context, 3.2.2.3).
 const TRACE_ID_DIGITS: usize = 32;
 
-/// The texts of a search: a log line has one of them.
+/// The wanted texts; a matching log line has at least one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     texts: Vec<String>,
@@ -23,11 +25,13 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Lines with this id: of an event, a delivery or a trace. A `traceparent` and a trace id of X-Ray count as trace ids.
+    /// Lines with this id of an event, a delivery or a trace. A `traceparent` and an X-Ray trace id
+    /// count as trace ids.
     pub(crate) fn id(text: &str) -> Self {
         let cut = text.get(..text.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(text);
         let mut texts = vec![cut.to_owned()];
-        // The functions write both in lower case, and a person may paste either.
+        // The functions write UUIDs and trace ids in lower case, but people may paste them in upper
+        // case.
         let uuid = text.parse::<Uuid>().ok().map(|id| id.to_string());
         texts.extend(uuid.into_iter().chain(trace_id(text)));
         texts.dedup();
@@ -39,7 +43,7 @@ impl Wanted {
         Self::anywhere("duration_ms")
     }
 
-    /// The only text as an id.
+    /// The text as an id, if there is only one.
     pub(crate) fn as_id(&self) -> Option<Uuid> {
         self.texts.first().filter(|_| !self.is_anywhere)?.parse().ok()
     }
@@ -55,7 +59,7 @@ impl Wanted {
         Self { texts: vec![text.to_owned()], is_anywhere: true }
     }
 
-    /// Returns true if this value is one of the ids, or has the text in it.
+    /// Returns true if this value is one of the ids, or contains the text.
     pub(crate) fn is(&self, value: &str) -> bool {
         match self.is_anywhere {
             true => self.texts.iter().any(|text| value.contains(text)),
@@ -63,7 +67,7 @@ impl Wanted {
         }
     }
 
-    /// Returns true if a log line is wanted.
+    /// Returns true if a log line matches.
     pub(crate) fn is_in(&self, line: &str) -> bool {
         self.texts.iter().any(|text| match self.is_anywhere {
             true => line.contains(&inside_json(text)),
@@ -73,7 +77,7 @@ impl Wanted {
         })
     }
 
-    /// Writes the same rule as a regular expression of Logs Insights, between slashes.
+    /// Formats the same rule as a regular expression of Logs Insights, between slashes.
     #[cfg(feature = "aws")]
     pub(crate) fn pattern(&self) -> String {
         let texts: Vec<String> =
@@ -86,13 +90,13 @@ impl Wanted {
     }
 }
 
-/// The text as it stands in a JSON string.
+/// Escapes a text as in a JSON string.
 fn inside_json(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&json).to_owned()
 }
 
-/// The text with a backslash before each character that means something in a regular expression.
+/// Escapes the special characters of regular expressions.
 #[cfg(feature = "aws")]
 fn escaped(text: &str) -> String {
     const SPECIAL: &str = r"\.+*?()|[]{}^$/";
@@ -105,7 +109,7 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// The trace id in a `traceparent`, or in one of X-Ray (`1-5759e988-bd862e3fe1be46a994272793`).
+/// The trace id in a `traceparent` or an X-Ray trace id (`1-5759e988-bd862e3fe1be46a994272793`).
 fn trace_id(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split('-').collect();
     let id = match parts.as_slice() {

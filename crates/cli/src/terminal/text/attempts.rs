@@ -1,7 +1,7 @@
-//! The attempts of a stored delivery in words, one line for each. Pure.
+//! Describes the attempts of a stored delivery, one line for each. Pure.
 //!
-//! Separate because a history is more than a list: attempts may be left out of its middle, and entries about deliveries that
-//! were put off are no attempts.
+//! Separate because a history may omit attempts in the middle, and contains entries of deferrals,
+//! which are not attempts.
 
 use delivery::deadletter::stored::StoredAttempt;
 use delivery::delivery::HISTORY_FIRST;
@@ -9,21 +9,21 @@ use delivery::delivery::outcome::Outcome;
 
 use super::{at, counted, line, rounded, status_name};
 
-/// The attempts that were made, and those of them that are known.
+/// The attempts of a delivery, some of which may be omitted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempts<'a> {
-    /// The number that was counted.
+    /// The total number of attempts.
     pub(crate) count: u32,
-    /// The known ones, oldest first.
+    /// The stored entries, oldest first.
     pub(crate) history: &'a [StoredAttempt],
-    /// The number left out after the first ones.
+    /// The number of entries omitted after the first ones.
     pub(crate) omitted: u32,
-    /// The time of publication, where it is known.
+    /// The time of publication, if known.
     pub(crate) published_ms: Option<u64>,
 }
 
 impl Attempts<'_> {
-    /// One line for each known attempt, and one for all that are not.
+    /// One line for each stored entry, and one for all omitted ones.
     pub(crate) fn lines(self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut number = 0;
@@ -57,19 +57,20 @@ impl Attempts<'_> {
     }
 }
 
-/// The outcome of an attempt and how long it took.
+/// Describes the outcome and the duration of an attempt.
 fn happened(attempt: &StoredAttempt) -> String {
     let took = rounded(attempt.duration_ms);
     let words = without_duration(&attempt.outcome, attempt.status);
     match (attempt.status, attempt.outcome.parse()) {
         (None, Ok(Outcome::TimedOut)) => format!("{words} within {took}"),
-        // Nothing was sent.
+        // No request was sent, so there is no duration.
         (None, Ok(Outcome::Blocked | Outcome::Probation)) => words,
         (Some(_) | None, Ok(_) | Err(_)) => format!("{words} after {took}"),
     }
 }
 
-/// The outcome of an attempt: the status with its name, or why there was no response.
+/// Describes the outcome of an attempt: the status with its name, or the reason why there was no
+/// response.
 pub(crate) fn without_duration(outcome: &str, status: Option<u16>) -> String {
     if let Some(status) = status {
         let name = status_name(status).map(|name| format!(" {name}")).unwrap_or_default();
@@ -107,7 +108,8 @@ fn name(attempt: &StoredAttempt, number: u32) -> String {
     }
 }
 
-/// The time since publication. Clocks differ: an attempt may seem to precede it.
+/// The time since publication; omitted if clocks differ so much that the attempt seems to precede
+/// it.
 fn since(published_ms: Option<u64>, attempt: &StoredAttempt) -> String {
     match published_ms.and_then(|published_ms| attempt.at_ms.checked_sub(published_ms)) {
         Some(since_ms) if since_ms > 0 => format!(", {} after publication", rounded(since_ms)),
@@ -120,7 +122,7 @@ fn until(attempt: &StoredAttempt, next: &StoredAttempt) -> String {
     format!("; the next one {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
 }
 
-/// True for an entry of the history about which nothing was sent, because the destination was on probation.
+/// Returns true for a deferral without a request, because the destination was on probation.
 pub(crate) fn is_put_off(attempt: &StoredAttempt) -> bool {
     attempt.outcome == Outcome::Probation.as_str()
 }

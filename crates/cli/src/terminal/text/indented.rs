@@ -1,21 +1,20 @@
-//! JSON indented for reading: only white space changes. Pure.
+//! Indents JSON for reading: only white space changes. Pure.
 //!
-//! Separate because parsing and serializing would show another event than was published: numbers
-//! lose digits, members their order, and repeated members their first value.
+//! Separate because parsing and serializing would change the event: numbers lose digits, members
+//! their order, and repeated members all values but the last.
 
 use serde::de::IgnoredAny;
 
-/// The indentation of a level.
 const INDENT: &str = "  ";
 /// Deeper levels are not indented further.
 const LEVELS_MAX: usize = 40;
-/// How much white space is added besides twice the length of the text: an event may be nested deeply to
-/// fill the page. What is behind that stays on one line.
+/// The most white space added beyond twice the length of the text, because an event may be nested
+/// deeply on purpose. The rest stays on one line.
 const ADDED_MAX_BYTES: usize = 16 * 1_024;
 
-/// The indented text, if it is JSON.
+/// Indents a text; `None` if it is not JSON.
 pub(crate) fn indented(text: &str) -> Option<String> {
-    // First, because the loop takes valid JSON for granted.
+    // Validate first, because the loop assumes valid JSON.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let (mut out, mut level, mut quoted, mut escaped) =
         (String::with_capacity(text.len() * 2), 0_usize, false, false);
@@ -39,7 +38,7 @@ pub(crate) fn indented(text: &str) -> Option<String> {
         match c {
             ' ' | '\t' | '\n' | '\r' => {}
             '{' | '[' => {
-                // So that an empty object or array stays on its line.
+                // Skip white space, so that an empty object or array stays on its line.
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
                 out.push(c);
                 match rest.next_if(|next| matches!(next, '}' | ']')) {

@@ -1,7 +1,7 @@
-//! Text for people: times, counts, and what others wrote, made harmless.
+//! Formats text for people: times, counts, and untrusted text.
 //!
-//! Events and responses come from anywhere; on a terminal their control characters could do
-//! anything, and those that reverse or hide text could make it say something else.
+//! Events and responses are untrusted. On a terminal, their control characters could do anything,
+//! and characters that reverse or hide text could falsify it.
 
 pub(crate) mod attempts;
 mod indented;
@@ -18,35 +18,35 @@ use uuid::Uuid;
 pub(crate) use indented::indented;
 pub(crate) use table::{Table, table, width};
 
-/// How much of an id is shown: it mostly names one dead letter, and every verb takes it.
+/// The number of characters of a short id: usually unique, and accepted by every command.
 const SHORT_ID_CHARS: usize = 8;
-/// `2026-11-20T07:03:00`, without fraction and time zone.
+/// The length of `2026-11-20T07:03:00`, without fraction and time zone.
 const SECONDS_CHARS: usize = 19;
-/// `07:03:00.123`
+/// The length of `07:03:00.123`.
 const TIME_CHARS: usize = 12;
 /// A tenth of a second.
 const TENTH_MS: u64 = 100;
-/// From here on, fractions of a second say nothing.
+/// From here on, fractions of a second are not shown.
 const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
 
-/// What others wrote, with a replacement for invisible characters other than line ends and tabs.
+/// Escapes untrusted text: replaces invisible characters except line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
-/// The same on one line.
+/// Escapes untrusted text, on one line.
 pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
-/// The name of a file, on one line: whoever made it chose it.
+/// Escapes the name of a file, which is untrusted, on one line.
 pub(crate) fn path(path: &Path) -> String {
     line(&path.display().to_string())
 }
 
-/// JSON whose invisible characters are escapes. They can only be inside its strings, so the value is
-/// the same.
+/// Replaces invisible characters in JSON by escapes. They can only be inside strings, so the value
+/// does not change.
 pub(crate) fn json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
@@ -65,9 +65,9 @@ fn visible(c: char) -> char {
     if is_invisible(c) { '\u{fffd}' } else { c }
 }
 
-/// Whether a character cannot be seen: controls, what reverses (Unicode TR9, 2) or hides its
-/// neighbours, and what has no shape of its own (`Default_Ignorable_Code_Point`, except the
-/// selectors of emoji).
+/// Returns true for invisible characters: controls, characters that reverse (Unicode TR9, 2) or
+/// hide others, and characters without a glyph (`Default_Ignorable_Code_Point`, except the emoji
+/// selectors).
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -87,12 +87,12 @@ pub(crate) fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A time to the second: `2026-11-20 07:03:00Z`.
+/// Formats a time to the second: `2026-11-20 07:03:00Z`.
 pub(crate) fn at(ms: Option<u64>) -> String {
     ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", seconds(&moment::rfc3339(ms))))
 }
 
-/// The time of day in UTC, as lines begin with: `07:03:00.123Z`.
+/// Formats the time of day in UTC: `07:03:00.123Z`.
 pub(crate) fn time_of_day(ms: u64) -> String {
     let rfc3339 = moment::rfc3339(ms);
     // `2026-11-20T07:03:00.1230000Z`
@@ -100,7 +100,8 @@ pub(crate) fn time_of_day(ms: u64) -> String {
     format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
-/// RFC 3339 to the second, with a space and without the time zone. Any other text is cut, on one line.
+/// Formats RFC 3339 to the second, with a space and without the time zone. Any other text is cut,
+/// on one line.
 pub(crate) fn seconds(rfc3339: &str) -> String {
     line(&first_chars(rfc3339, SECONDS_CHARS)).replace('T', " ")
 }
@@ -115,22 +116,22 @@ pub(crate) fn first_chars(text: &str, count: usize) -> String {
     text.chars().take(count).collect()
 }
 
-/// `1 dead letter`, `20,000 dead letters`.
+/// Formats a number of dead letters: `1 dead letter`, `20,000 dead letters`.
 pub(crate) fn dead_letters(count: u64) -> String {
     counted(count, "dead letter")
 }
 
-/// A number of things: `1 blob`, `20,000 blobs`.
+/// Formats a number of things: `1 blob`, `20,000 blobs`.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// A number with its thousands separated.
+/// Formats a number with thousands separators.
 pub(crate) fn grouped(count: u64) -> String {
     HumanCount(count).to_string()
 }
 
-/// A duration in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.
+/// Formats a duration in its two largest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.
 pub(crate) fn duration(ms: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")];
@@ -148,7 +149,8 @@ pub(crate) fn duration(ms: u64) -> String {
     parts.join(" ")
 }
 
-/// A duration as exact as it matters: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. What is left of a wait of an hour is an hour.
+/// Formats a duration with useful precision: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. Rounding keeps
+/// the rest of a wait of an hour at one hour.
 pub(crate) fn rounded(ms: u64) -> String {
     let tenths = ms.saturating_add(TENTH_MS / 2) / TENTH_MS;
     if tenths < 10 {
@@ -160,7 +162,7 @@ pub(crate) fn rounded(ms: u64) -> String {
     duration(ms.saturating_add(SECOND_MS / 2) / SECOND_MS * SECOND_MS)
 }
 
-/// Status and outcome, if there are any: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
+/// Formats status and outcome: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
 pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     let Some(status) = status else { return outcome.map_or_else(|| "-".to_owned(), line) };
     let name = status_name(status).map(|name| format!(" {name}")).unwrap_or_default();
@@ -168,7 +170,7 @@ pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     format!("{status}{name}{}", more.unwrap_or_default())
 }
 
-/// The name of a status, as RFC 9110 has it.
+/// The name of a status according to RFC 9110.
 pub(crate) fn status_name(status: u16) -> Option<&'static str> {
     match status {
         413 => Some("Content Too Large"),
@@ -177,7 +179,7 @@ pub(crate) fn status_name(status: u16) -> Option<&'static str> {
     }
 }
 
-/// What an outcome says that the name of the status does not.
+/// The part of an outcome that the name of the status does not contain.
 pub(crate) fn outcome_beside(outcome: Option<&str>, status: u16) -> Option<&str> {
     let name = status_name(status).unwrap_or_default().replace(' ', "");
     let is_named =

@@ -1,10 +1,11 @@
-//! Tables for people: aligned columns without lines, as wide as the terminal.
+//! Formats tables for people: aligned columns without lines, as wide as the terminal.
 //!
-//! Separate because a table has another width on a terminal than in a pipe or a file: there a row is one
-//! line, however long, and its columns stand two spaces or more apart, so that tools can cut them.
+//! Separate because the width of a table depends on the output. In a pipe or a file, a row is
+//! always one line, and its columns are separated by at least two spaces, so that tools can split
+//! them.
 //!
-//! Promises: the columns and their order do not depend on the terminal; nothing that others wrote moves the
-//! cursor.
+//! Promises: the columns and their order do not depend on the terminal. Untrusted text never moves
+//! the cursor.
 
 use std::fmt;
 
@@ -16,24 +17,24 @@ use super::plain;
 /// The spaces between two columns.
 const GAP: u16 = 2;
 
-/// The columns of standard output where neither a terminal nor [`COLUMNS`] has their number.
+/// The default width, if neither a terminal nor [`COLUMNS`] sets one.
 const WIDTH: usize = 80;
 
-/// The environment variable with the width of the output, as POSIX has it.
+/// The POSIX environment variable for the width of the output.
 const COLUMNS: &str = "COLUMNS";
 
-/// The width of the terminal in characters; in a pipe or a file that of `COLUMNS`, or else 80.
+/// The width of the terminal in characters. In a pipe or a file it is that of `COLUMNS`, or 80.
 pub(crate) fn width() -> usize {
     let terminal = Term::stdout().size_checked().map(|(_, width)| width.into());
     terminal.or_else(|| columns(std::env::var(COLUMNS).ok()?.as_str())).unwrap_or(WIDTH)
 }
 
-/// A width that is set; 0 is none.
+/// Parses a width; `None` for 0.
 fn columns(text: &str) -> Option<usize> {
     text.trim().parse().ok().filter(|columns| *columns > 0)
 }
 
-/// A table, whose cells show what others wrote as [`plain`] does.
+/// A table that escapes its cells with [`plain`].
 #[derive(Debug)]
 pub(crate) struct Table {
     table: comfy_table::Table,
@@ -59,7 +60,7 @@ fn table_of_width(columns: &[&str], width: Option<u16>) -> Table {
 }
 
 impl Table {
-    /// Aligns these columns as numbers.
+    /// Aligns these columns to the right, for numbers.
     pub(crate) fn align_right(&mut self, columns: &[usize]) {
         for column in columns {
             if let Some(column) = self.table.column_mut(*column) {
@@ -68,7 +69,7 @@ impl Table {
         }
     }
 
-    /// Adds a row; a cell may have several lines, which are one in a pipe.
+    /// Adds a row. A cell may have several lines, which are joined in a pipe.
     pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
         let is_wrapped = self.width.is_some();
         let shown = |cell: &str| {

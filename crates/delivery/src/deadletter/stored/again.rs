@@ -1,8 +1,9 @@
-//! Who failed last at a stored dead letter, and the delivery that replays it there.
+//! Finds the party at which a stored dead letter failed, and creates the delivery that replays it
+//! there.
 //!
-//! Separate from reading because this is about what happens next. A dead letter about a published event is
-//! delivered to its destination again, one about a reply to the address for replies, and one that came back
-//! from its sink to that sink: whoever took what came before does not get it once more.
+//! Separate from the reader, because this decides the next step. A dead letter about a published
+//! event is delivered to its destination, and one about a reply to the reply address. One that its
+//! sink refused is delivered to that sink. A party that has accepted its part gets nothing again.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +18,21 @@ use crate::delivery::replay::Replay;
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, History, Origin, Word};
 use crate::event::{Event, Input, Shape};
 
-/// Whose fault a dead letter is.
+/// The party at which a dead letter failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedAt {
-    /// The destination of its subscription: it did not accept the event, or its answer is no reply.
+    /// The destination of the subscription: it refused the event, or its response is no valid
+    /// reply.
     Destination,
-    /// The address for replies, which did not accept the reply.
+    /// The reply address, which refused the reply.
     Reply,
-    /// The sink, which did not accept the dead letter.
+    /// The sink, which refused the dead letter.
     Sink,
 }
 
 impl FailedAt {
-    /// The party, for people.
+    /// Returns the name of the party, for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,27 +43,27 @@ impl FailedAt {
     }
 }
 
-/// What the party said that failed last.
+/// The last failure of a dead letter.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// The party.
+    /// The party that failed.
     pub at: FailedAt,
-    /// Its address.
+    /// Address of the party.
     pub destination: Option<&'a str>,
-    /// Why the delivery there ended.
+    /// The reason why the delivery there ended.
     pub reason: &'a str,
-    /// What the reason's name does not say.
+    /// Details beyond the name of the reason.
     pub detail: Option<&'a str>,
-    /// The outcome of the last attempt.
+    /// Outcome of the last attempt.
     pub outcome: Option<&'a str>,
-    /// The status of the last attempt, where there was an answer.
+    /// Status of the last attempt, if there was a response.
     pub status: Option<u16>,
-    /// The last answer's body: text, or `base64:` and the encoded bytes.
+    /// Body of the last response: text, or `base64:` and the encoded bytes.
     pub last_response: Option<&'a str>,
 }
 
 impl StoredDeadLetter {
-    /// What the party said that failed last.
+    /// Returns the last failure.
     #[must_use]
     pub fn failure(&self) -> Failure<'_> {
         if let Some(sink) = &self.sink {
@@ -90,19 +92,19 @@ impl StoredDeadLetter {
         }
     }
 
-    /// Whether it holds an answer that is no event: nothing in it can be sent again.
+    /// True for a response that is not an event. Nothing in it can be sent again.
     #[must_use]
     pub fn is_malformed_reply(&self) -> bool {
         self.is_reply && self.reason == Reason::MalformedEvent.to_string()
     }
 
-    /// True if nothing failed: a person has stopped the delivery.
+    /// True for a paused or disabled delivery, which did not fail.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.reason.parse().is_ok_and(Reason::sets_aside)
     }
 
-    /// The event, in the schema that it was published in.
+    /// Returns the event, in the schema in which it was published.
     #[must_use]
     pub fn published(&self) -> Event {
         let event = Event::recall(&self.event.as_str().into(), Input::Auto);
@@ -112,7 +114,8 @@ impl StoredDeadLetter {
         }
     }
 
-    /// A new delivery with this id to the party that failed, with no attempts and the same trace.
+    /// Creates a delivery with this id to the party that failed. It has no attempts and keeps the
+    /// trace.
     #[must_use]
     pub fn again(&self, id: Uuid, replay: Option<Replay>, now_ms: u64) -> Delivery {
         let event = self.published();
@@ -127,8 +130,8 @@ impl StoredDeadLetter {
         Delivery { target, replay, ..delivery }
     }
 
-    /// The dead letter itself, as it was on its way to its sink, with the id of this delivery: should the sink
-    /// refuse it again, it is stored as a new one.
+    /// Returns the dead letter as it was sent to its sink, with the id of this delivery. If the
+    /// sink refuses it again, it is stored as a new dead letter.
     fn returned(&self, again: &Delivery, now_ms: u64) -> DeadLetter {
         let delivery = Delivery {
             published_ms: self.published_ms.unwrap_or(now_ms),
@@ -165,7 +168,7 @@ fn history(attempts: &[StoredAttempt], omitted: u32) -> History {
     History::restore(entries.collect(), omitted)
 }
 
-/// The bytes of a stored response.
+/// Decodes a stored response.
 fn bytes(response: &str) -> Vec<u8> {
     let decoded = response.strip_prefix("base64:").and_then(|text| STANDARD.decode(text).ok());
     decoded.unwrap_or_else(|| response.as_bytes().to_vec())

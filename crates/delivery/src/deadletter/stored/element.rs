@@ -1,8 +1,8 @@
 //! Reads the dead letter of a blob: finds its format, its event and the fields about it.
 //!
-//! Separate because only the members show the format. In the nested layout the event is a member of
-//! its own, in the custom format it is `data`; everywhere else it shares an object with the fields
-//! about it, which come after its own members.
+//! Separate because only the members show the format. The nested layout has the event in a member
+//! of its own, and the custom format has it in `data`. In all other formats, the event's members
+//! come first in the object, and the added fields follow.
 
 use serde_json::Value;
 
@@ -15,13 +15,12 @@ use crate::event::json::Object;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 
-/// The names of the properties object in the namespace format, ours first.
+/// Accepted names of the properties object in the namespace format; the first one is written.
 const SPELLINGS: [&str; 3] = [PROPERTIES, "deadLetterProperties", "brokerProperties"];
 
-/// The dead letter of a blob.
 pub(super) struct Element<'a> {
     members: &'a Members<'a>,
-    /// The names that are not the event's.
+    /// Names of the members that do not belong to the event.
     added: Vec<&'static str>,
     format: Format,
     layout: Layout,
@@ -31,8 +30,8 @@ pub(super) struct Element<'a> {
 impl<'a> Element<'a> {
     /// Finds the format. `own` is the text of the member [`LASTMILE`].
     pub(super) fn of(members: &'a Members<'a>, own: &'a str) -> Result<Self, String> {
-        // Searched from the end: an event may have such names itself, and added members come after its
-        // own.
+        // Searched from the end, because added members come after those of the event, which may
+        // have the same names.
         let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         for name in names.into_iter().rev() {
             if let Some(spelling) = SPELLINGS.into_iter().find(|spelling| *spelling == name) {
@@ -42,7 +41,8 @@ impl<'a> Element<'a> {
             if let Some((format, reserved)) =
                 RESERVED.iter().filter(|_| name != LASTMILE).find(added)
             {
-                // Event Grid's custom schema: the payload comes last, after why and when.
+                // In Event Grid's custom schema the payload comes last, after the facts about the
+                // failure.
                 let is_custom = members.iter().last().is_some_and(|(name, _)| name == IN_DATA);
                 return Ok(Self {
                     members,
@@ -70,7 +70,7 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// The event as it was published, as exactly as the blob tells.
+    /// Returns the published event, as exactly as the blob allows.
     pub(super) fn event(&self) -> String {
         if let Some(text) = self.fields.original_text() {
             return text;
@@ -93,7 +93,7 @@ impl<'a> Element<'a> {
         format!("{before}{event}{after}")
     }
 
-    /// A nested event: JSON in its own spelling, or text that is not JSON.
+    /// Returns a nested event: JSON in its own spelling, or text that is not JSON.
     fn nested(&self) -> String {
         let event = self.members.get(EVENT).unwrap_or_default();
         match serde_json::from_str(event) {
@@ -102,7 +102,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The event's object: its own members, and those that were replaced.
+    /// Returns the object of the event: its own members, and the replaced ones.
     fn among_members(&self) -> String {
         let is_own = |name: &str| !self.added.contains(&name);
         let original = self.fields.original_members();
@@ -117,7 +117,6 @@ impl<'a> Element<'a> {
         event.finish()
     }
 
-    /// The dead letter.
     pub(super) fn letter(&self, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {
         let mut letter = self.fields.letter(key_parts, self.event())?;
         let text = |name: &str| self.members.text(name).map(Into::into);
@@ -132,7 +131,7 @@ impl<'a> Element<'a> {
         Ok(letter)
     }
 
-    /// The mapped attributes of a custom event that is shown with them.
+    /// Returns the mapped attributes of a custom event, if the blob shows them.
     fn mapped(&self) -> Option<Mapped> {
         let is_data = matches!(self.fields.published(), Some(Published::InData));
         let text = |name: &str| self.members.text(name).map(String::from);

@@ -1,7 +1,7 @@
-//! The key of a blob, taken apart.
+//! Splits the key of a blob into its parts.
 //!
-//! Separate because a key has fields that the blob may lack or contradict: the subscription, and the id. The id is known without
-//! the blob being read.
+//! Separate because the subscription and the id are read from the key: the blob may lack or
+//! contradict them. The id is available without reading the blob.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,11 @@ use uuid::{Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// The segments of a key behind the prefix of the container.
+/// Number of segments after the prefix of the container.
 const SEGMENTS: usize = 8;
-/// The namespace of the ids that follow from a key (UUIDv5).
+/// UUIDv5 namespace of ids that are derived from keys.
 const PLACES: Uuid = uuid!("5b8c1d0e-6f3a-5c27-9d41-2e7a90b3c6f8");
 
-/// The parts of a key.
 pub(super) struct KeyParts<'a> {
     pub(super) key: &'a str,
     pub(super) subscription: SubscriptionName,
@@ -23,7 +22,7 @@ pub(super) struct KeyParts<'a> {
 }
 
 impl<'a> KeyParts<'a> {
-    /// Reads `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
+    /// Parses `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
     pub(super) fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
         let invalid = |why: &str| format!("{key}: not the key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
@@ -46,12 +45,13 @@ impl<'a> KeyParts<'a> {
     }
 }
 
-/// The id of the dead letter of the blob with this key: the GUID that names the blob.
+/// Returns the id of the dead letter with this key: the GUID in its file name.
 #[must_use]
 pub fn id_of_key(key: &str) -> Uuid {
     let file = key.rsplit('/').next().and_then(|file| file.strip_suffix(".json"));
     let guid = file.and_then(|guid| guid.parse().ok());
-    // A blob that somebody has copied by hand may have any name. The prefix of the container is left out.
+    // A blob that a person has copied may have any name. Its id is derived from the key without the
+    // container's prefix.
     guid.unwrap_or_else(|| {
         let slash = key.rmatch_indices('/').nth(SEGMENTS - 1).map(|(slash, _)| slash);
         let path = slash.and_then(|slash| key.get(slash + 1..)).unwrap_or(key);

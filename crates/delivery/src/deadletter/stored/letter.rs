@@ -1,7 +1,7 @@
-//! A dead letter as it was found in storage: its fields, whatever the format of its blob.
+//! A stored dead letter: its fields, whatever the format of its blob.
 //!
-//! Separate because two sides need it. [`super::properties`] fills it from a blob, and [`super::again`] makes the
-//! next delivery of it.
+//! Separate because two sides need it: [`super::properties`] fills it from a blob, and
+//! [`super::again`] creates the next delivery from it.
 
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
@@ -14,106 +14,107 @@ use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::SubscriptionName;
 use crate::time::moment::rfc3339;
 
-/// The failed delivery of a stored dead letter to its sink. Its JSON is the tools' one.
+/// The failed delivery of a stored dead letter to its sink. Its JSON is part of the output of
+/// tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSink {
-    /// Where it was to go.
+    /// Address of the sink.
     pub destination: Option<String>,
-    /// Why it failed: the name of the reason where the blob has it, else its text.
+    /// The reason of the failure: its name if the blob has it, else its text.
     pub reason: String,
-    /// What the reason's name does not say.
+    /// Details beyond the name of the reason.
     pub detail: Option<String>,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Its attempts, oldest first, without those left out.
+    /// The recorded attempts, oldest first.
     pub history: Vec<StoredAttempt>,
-    /// How many attempts were left out of the history.
+    /// Number of attempts that the history omits.
     pub omitted: u32,
-    /// The last answer's body: text, or `base64:` and the encoded bytes.
+    /// Body of the last response: text, or `base64:` and the encoded bytes.
     pub last_response: Option<String>,
 }
 
 /// A dead letter as it was found in storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDeadLetter {
-    /// The GUID of its key: the id of its delivery. The `deadletterid` in its blob is not read, since a blob can say anything.
+    /// The GUID in the key: the id of the delivery. The `deadletterid` in the blob is not read,
+    /// because a blob can contain any value.
     pub id: Uuid,
-    /// The key of its blob, prefix included.
+    /// Key of the blob, including the prefix.
     pub key: String,
-    /// Its subscription: the key's segments, decoded. The name may be a placeholder such as
-    /// `_malformed`.
+    /// The subscription, decoded from the key. The name may be a placeholder such as `_malformed`.
     pub subscription: SubscriptionName,
-    /// Why it ended: the name of the reason where the blob has it, else its text.
+    /// The reason: its name if the blob has it, else its text.
     pub reason: String,
-    /// The outcome of the last attempt; `None` without one.
+    /// Outcome of the last attempt; `None` without an attempt.
     pub outcome: Option<String>,
-    /// The status of the last attempt, where there was an answer.
+    /// Status of the last attempt, if there was a response.
     pub status: Option<u16>,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was published.
+    /// Publication in milliseconds since 1970.
     pub published_ms: Option<u64>,
-    /// When it was decided that the event becomes a dead letter.
+    /// Time in milliseconds at which the delivery became a dead letter.
     pub decided_ms: Option<u64>,
-    /// Start of the last attempt.
+    /// Start of the last attempt in milliseconds.
     pub last_attempt_ms: Option<u64>,
-    /// Where it was to go.
+    /// Address of the destination.
     pub destination: Option<String>,
-    /// The last answer's body: text, or `base64:` and the encoded bytes.
+    /// Body of the last response: text, or `base64:` and the encoded bytes.
     pub last_response: Option<String>,
-    /// The headers of the last answer.
+    /// Headers of the last response.
     pub last_headers: Vec<(String, String)>,
-    /// What its destination did to others while it was put off.
+    /// Last failure of the destination at other deliveries, while this one was deferred.
     pub failing: Option<FailingDestination>,
-    /// Its attempts, oldest first, without those left out.
+    /// The recorded attempts, oldest first.
     pub history: Vec<StoredAttempt>,
-    /// How many attempts were left out of the history.
+    /// Number of attempts that the history omits.
     pub omitted: u32,
-    /// What the reason's name does not say.
+    /// Details beyond the name of the reason.
     pub detail: Option<String>,
-    /// Why it is not in the container of its subscription.
+    /// The reason why it is not in the container of its subscription.
     pub sink_error: Option<String>,
-    /// The failed delivery to its sink.
+    /// The failed delivery to the sink, if there was one.
     pub sink: Option<StoredSink>,
-    /// The trace it belongs to.
+    /// Trace of the delivery.
     pub traceparent: Option<String>,
-    /// What it was a replay of.
+    /// The replay that created the delivery.
     pub replay: Option<Replay>,
-    /// Whether it is about a reply of its subscription's subscriber.
+    /// True if it is about a reply.
     pub is_reply: bool,
-    /// The format of its blob.
+    /// Format of the blob.
     pub format: Format,
-    /// The layout of the namespace format.
+    /// Layout in the namespace format.
     pub layout: Layout,
-    /// The mapped attributes of a custom event, where the blob shows them.
+    /// Mapped attributes of a custom event, if the blob shows them.
     pub mapped: Option<Mapped>,
-    /// The addresses with their queries, where the format shows them.
+    /// Addresses with their queries, if the format has them.
     pub addresses: Option<Addresses>,
-    /// The headers that were sent, where the format keeps them.
+    /// Sent headers, if the format has them.
     pub headers: Vec<(String, String)>,
-    /// The schema of the event, where its text alone would be read as one of another.
+    /// Schema of the event, if its text alone would be read in another schema.
     pub shape: Option<Shape>,
-    /// The event as published.
+    /// The published event.
     pub event: String,
-    /// The event's id.
+    /// The id that the event states, if it has one.
     pub event_id: Option<String>,
-    /// The event's type.
+    /// The type that the event states, if it has one.
     pub event_type: Option<String>,
-    /// The event's source, or its Event Grid topic.
+    /// Source of the event, or its Event Grid topic.
     pub source: Option<String>,
 }
 
-/// One attempt of a stored history. Its JSON is the tools' one.
+/// One attempt of a stored history. Its JSON is part of the output of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredAttempt {
-    /// Start of the request.
+    /// Start of the request in milliseconds; RFC 3339 in JSON.
     #[serde(rename = "at", serialize_with = "as_rfc3339")]
     pub at_ms: u64,
-    /// What happened.
+    /// Outcome of the attempt.
     pub outcome: String,
-    /// The status, where there was an answer.
+    /// Status of the response, if there was one.
     pub status: Option<u16>,
-    /// How long the exchange took.
+    /// Duration of the exchange.
     pub duration_ms: u64,
 }
 

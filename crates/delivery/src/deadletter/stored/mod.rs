@@ -1,16 +1,16 @@
 //! Reads dead letters back from the keys and bytes of their blobs.
 //!
 //! Separate from [`crate::deadletter`], which writes, because the reader accepts more than is
-//! written: every format and both layouts, the spellings of other versions (`deadLetterProperties`,
-//! `brokerProperties`), blobs without our own fields, every format as an object and as an array of one.
+//! written. It reads every format in both layouts, the spellings `deadLetterProperties` and
+//! `brokerProperties`, and blobs without our own fields. A blob may be an object or an array of one.
 //!
-//! Promises: `read(key(letter), bytes(letter))` returns the dead letter's id, reason, attempts and
-//! event, which is the published text to the byte. A dead letter is identified by its key: whatever a
-//! blob says, it cannot take the place of another one. Of a blob that an older version or somebody else wrote, it
-//! has the published members in their own spelling. A blob with more or fewer than one dead letter is an error.
+//! `read(key(letter), bytes(letter))` returns the id, reason, attempts and published text of the
+//! dead letter, byte for byte. The key identifies a dead letter, so no blob can replace another
+//! one. A blob that another program wrote gives the published members in their own spelling. A blob
+//! without exactly one dead letter is an error.
 //!
-//! Does not validate the event: a malformed one is read like any other, and what a blob does not
-//! contain is `None`.
+//! The event is not validated, so a malformed event is read like any other. A missing field is
+//! `None`.
 
 mod again;
 mod element;
@@ -29,10 +29,10 @@ pub use self::letter::{StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::LASTMILE;
 use crate::event::Members;
 
-/// The dead letter of a blob. `prefix` is the container's.
+/// Reads the dead letter of a blob. `prefix` is that of the container.
 ///
 /// # Errors
-/// What is wrong with the key or the bytes, when they are not those of a dead letter's blob.
+/// The problem, if key or bytes are not those of a dead letter's blob.
 pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<StoredDeadLetter, String> {
     let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not text: {error}"));
@@ -46,22 +46,22 @@ fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, 
     Element::of(&members, &own)?.letter(key_parts)
 }
 
-/// The event of the dead letter that this JSON is.
+/// Returns the event of a dead letter in this JSON.
 pub(super) fn event_of(text: &str) -> Result<String, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let own = members.text(LASTMILE).unwrap_or_default();
     Ok(Element::of(&members, &own)?.event())
 }
 
-/// The dead letter of a blob: an object, or the only element of an array.
+/// Returns the JSON of the dead letter: an object, or the only element of an array.
 ///
-/// A second one would have no id, so nothing could name it, replay it or purge it.
+/// A second element would have no id, so no command could name, replay or purge it.
 fn only_element(text: &str) -> Result<&str, String> {
     let not_json = |error: serde_json::Error| format!("not JSON: {error}");
     if !text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map(RawValue::get).map_err(not_json);
     }
-    // `IgnoredAny` has no size: counting takes no memory, however long the array is.
+    // `IgnoredAny` has no size, so counting needs no memory, however long the array is.
     let count = serde_json::from_str::<Vec<IgnoredAny>>(text).map_err(not_json)?.len();
     match serde_json::from_str::<[&RawValue; 1]>(text) {
         Ok([element]) => Ok(element.get()),

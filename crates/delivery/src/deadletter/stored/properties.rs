@@ -1,8 +1,8 @@
-//! The fields about a dead letter, whatever their names.
+//! Reads the fields about a dead letter, whatever their names.
 //!
 //! Separate because a field has a different name in each format (`deliveryresult`,
-//! `lastDeliveryOutcome`, `lastdeliveryoutcome`), and because a missing or invalid field must not
-//! make the dead letter unreadable.
+//! `lastDeliveryOutcome`, `lastdeliveryoutcome`). A missing or invalid field must not make the dead
+//! letter unreadable.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -24,26 +24,25 @@ use crate::event::{Event, Input, Members, Shape};
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::time::moment;
 
-/// The fields of a dead letter, by name.
 pub(super) struct Properties<'a> {
-    /// Our own fields, and all fields where they have an object of their own.
+    /// Our own fields, or all fields if they have a separate object.
     own: Members<'a>,
-    /// The members that the format adds to those of the event.
+    /// Members that the format adds to those of the event.
     added: Vec<(&'a str, &'a str)>,
 }
 
-/// How an event that is shown in another schema was published.
+/// The published form of an event that is shown in another schema.
 pub(super) enum Published<'a> {
-    /// It is the value of `data`.
+    /// The value of `data`.
     InData,
-    /// These texts were before and after the value of `data`.
+    /// These texts, before and after the value of `data`.
     AroundData(String, String),
-    /// These are its members beside `data`. Older versions wrote this.
+    /// These members, beside `data`. Accepted, but not written.
     AmongMembers(&'a str),
 }
 
 impl<'a> Properties<'a> {
-    /// The fields of an object without members of the event.
+    /// Reads the fields of a separate object.
     pub(super) fn of_object(text: &'a str) -> Result<Self, String> {
         if !text.starts_with('{') {
             return Err("the properties of the dead letter are not an object".to_owned());
@@ -52,7 +51,7 @@ impl<'a> Properties<'a> {
         Ok(Self { own, added: Vec::new() })
     }
 
-    /// The fields that were added to the event's object, and our own.
+    /// Reads the fields that were added to the event's object, and our own.
     pub(super) fn of_flat_event(members: &'a Members<'_>, reserved: &[&str], own: &'a str) -> Self {
         let added = members.iter().filter(|(name, _)| reserved.contains(name)).collect();
         Self { own: Members::parse(own).unwrap_or_default(), added }
@@ -63,7 +62,7 @@ impl<'a> Properties<'a> {
         self.own.get(name).or_else(added)
     }
 
-    /// The text, number or boolean of the first of these names that has one.
+    /// Returns the first text, number or boolean under one of these names.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
@@ -76,7 +75,7 @@ impl<'a> Properties<'a> {
         self.first(names).and_then(|text| moment::parse(&text))
     }
 
-    /// The event as it was published, where the blob has it once more.
+    /// Returns the published event, if the blob has a separate copy.
     pub(super) fn original_text(&self) -> Option<String> {
         let base64 = self.own.text(ORIGINAL_BASE64);
         let bytes = base64.and_then(|base64| STANDARD.decode(base64.as_bytes()).ok());
@@ -84,18 +83,18 @@ impl<'a> Properties<'a> {
         decoded.or_else(|| self.own.text(ORIGINAL).map(Cow::into_owned))
     }
 
-    /// The members of the event that were replaced. Older versions wrote only these.
+    /// Returns replaced members of the event. Accepted, but not written.
     pub(super) fn original_members(&self) -> Members<'a> {
         self.own.get(ORIGINAL).and_then(|raw| Members::parse(raw).ok()).unwrap_or_default()
     }
 
-    /// The white space around the event.
+    /// Returns the white space around the event.
     pub(super) fn around(&self) -> [String; 2] {
         let around = self.own.get(AROUND).and_then(|raw| serde_json::from_str(raw).ok());
         around.unwrap_or_default()
     }
 
-    /// How the event was published, where it is shown in another schema.
+    /// Returns the published form of an event that is shown in another schema.
     pub(super) fn published(&self) -> Option<Published<'a>> {
         let reported = self.own.get(PUBLISHED)?;
         if self.own.text(PUBLISHED).as_deref() == Some(IN_DATA) {
@@ -108,12 +107,12 @@ impl<'a> Properties<'a> {
         Some(Published::AroundData(before, after))
     }
 
-    /// Whether an event that is written as a string was published as one.
+    /// True if an event that is written as a string was published as a JSON string.
     pub(super) fn event_is_json(&self) -> bool {
         self.own.text(EVENT_IS).as_deref() == Some(JSON)
     }
 
-    /// The dead letter with this event.
+    /// Creates the dead letter with this event.
     pub(super) fn letter(
         &self,
         key_parts: &KeyParts<'_>,
@@ -174,7 +173,6 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// What it was a replay of.
     fn replay(&self) -> Option<Replay> {
         Replay::new(&self.first(&["replayjob"])?, self.number(&["replayof"])?)
     }
@@ -192,7 +190,7 @@ impl<'a> Properties<'a> {
         raw.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default()
     }
 
-    /// What the destination did to others.
+    /// Returns the last failure of the destination at other deliveries.
     fn failing(&self) -> Option<FailingDestination> {
         let state = Properties::of_object(self.own.get("destinationstate")?).ok()?;
         Some(FailingDestination {
@@ -203,19 +201,20 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// The addresses of the Knative format. What failed before a sink did is only known without its query.
+    /// Returns the addresses of the Knative format. After a failure of the sink, the failed address
+    /// is known only without its query.
     fn addresses(&self) -> Option<Addresses> {
         let subscriber = self.first(&["errorsubscriberuri"])?;
         let failed = self.of_knative("knativeerrordest").or_else(|| self.first(&["destination"]));
         Some(Addresses { failed: failed.unwrap_or_else(|| subscriber.clone()), subscriber })
     }
 
-    /// A Knative field about the last request, unless that went to a sink.
+    /// Returns a Knative field about the last request, unless that went to a sink.
     fn of_knative(&self, name: &str) -> Option<String> {
         if self.own.get(SINK).is_some() { None } else { self.first(&[name]) }
     }
 
-    /// The failed delivery to the sink, if there was one.
+    /// Returns the failed delivery to the sink, if there was one.
     fn sink(&self) -> Option<StoredSink> {
         let reported = Properties::of_object(self.own.get(SINK)?).ok()?;
         let (history, omitted) = reported.history();
@@ -230,7 +229,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// The attempts, and how many were left out. Invalid entries are ignored.
+    /// Returns the attempts and the number of omitted ones. Invalid entries are ignored.
     fn history(&self) -> (Vec<StoredAttempt>, u32) {
         let raw = self.own.get("history").unwrap_or("[]");
         let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();

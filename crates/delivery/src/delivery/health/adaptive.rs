@@ -1,58 +1,62 @@
-//! Adaptive concurrency: the limit of concurrent requests of one process to an overloaded destination.
+//! Adaptive concurrency: the limit of concurrent requests from one process to an overloaded
+//! destination.
 //!
-//! A destination has its whole limit (`maxConcurrency`, the ceiling) until responses show overload: 429, 503 or timeouts. Then
-//! the limit is halved, and grows by one after as many successes as it allows at once. At its ceiling the limit is removed. TCP
-//! avoids congestion in this way.
+//! A destination has its full limit (`maxConcurrency`, the ceiling) until responses show overload:
+//! 429, 503 or timeouts. Then the limit is halved. It grows by one after as many successes as it
+//! allows concurrent requests. At the ceiling, the limit is removed. TCP congestion control works
+//! in the same way.
 //!
-//! One unlucky response decides nothing: a fifth of the latest responses must show overload, and at least two. The number of
-//! latest responses is at least the number of requests under way, because timeouts come last. The event itself may cause a
-//! timeout, so timeouts alone leave a few requests at once.
-//!
-//! Subscriptions of one address may have different ceilings. The highest one decides when the limit is removed. Each subscription
-//! keeps to its own ceiling.
-//!
-//! Requests that were under way when the limit was halved are not counted, because they do not test the new limit.
+//! - One unlucky response does not change the limit. At least two responses, and a fifth of the
+//!   latest ones, must show overload.
+//! - The number of latest responses is at least the number of requests under way, because timeouts
+//!   arrive last.
+//! - An event itself may cause a timeout, so timeouts alone leave a few concurrent requests.
+//! - Subscriptions of one address may have different ceilings. The highest one decides when the
+//!   limit is removed, and each subscription keeps its own ceiling.
+//! - Requests that were under way when the limit was halved do not count, because they did not test
+//!   the new limit.
 
 use crate::delivery::outcome::Outcome;
 
-/// The first limit is half of this at least.
+/// The first limit is at least half of this.
 pub const MANY: u32 = 10;
 /// Minimum number of overload responses that halve the limit.
 const TOO_MUCH_MIN: u32 = 2;
-/// Overload responses must be one in this many.
+/// One in this many responses must show overload.
 const ONE_OF: u32 = 5;
-/// Lowest limit that timeouts alone can cause.
+/// The lowest limit that timeouts alone can cause.
 const DESPITE_TIMEOUTS: u32 = 5;
-/// Rounds of responses that are counted. Then a quarter of them is removed.
+/// Number of rounds of responses that are counted. When they are complete, a quarter of the count
+/// is dropped.
 const ROUNDS: u32 = 4;
-/// Largest number of responses in a round.
+/// Maximum number of responses in a round.
 const ROUND_MAX: u32 = 50;
 
 /// The result of one attempt, for [`AdaptiveLimit::note`].
 #[derive(Debug, Clone, Copy)]
 pub struct Observed {
-    /// The classified response.
+    /// The classified outcome.
     pub outcome: Outcome,
-    /// When the request began.
+    /// Start of the request.
     pub started_ms: u64,
     /// Time at which the outcome was known.
     pub ended_ms: u64,
-    /// Requests to this destination under way, with this one.
+    /// Number of requests to this destination under way, including this one.
     pub under_way: u32,
     /// The subscription's limit of concurrent requests.
     pub ceiling: u32,
 }
 
-/// The adaptive limit of one process at one destination, and the responses that decide about it.
+/// The adaptive limit of one process at one destination, and the responses that determine it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AdaptiveLimit {
-    /// The latest responses since the limit was halved.
+    /// Number of counted responses since the limit was halved.
     answers: u32,
-    /// Responses among these that show overload.
+    /// Number of counted responses that show overload.
     too_much: u32,
-    /// The most requests under way before there was a limit.
+    /// Maximum number of requests under way before there was a limit.
     under_way: u32,
-    /// The highest ceiling of its subscriptions.
+    /// The highest ceiling of the subscriptions.
     ceiling: u32,
     limited: Option<Limited>,
 }
@@ -62,19 +66,19 @@ pub struct AdaptiveLimit {
 struct Limited {
     limit: u32,
     decreased_ms: u64,
-    /// Successes since the limit was changed.
+    /// Number of successes since the limit changed.
     successes: u32,
 }
 
 impl AdaptiveLimit {
-    /// The limit of concurrent requests, if it is below the ceiling.
+    /// Returns the limit of concurrent requests if it is below the ceiling.
     #[must_use]
     pub fn limit(&self, ceiling: u32) -> Option<u32> {
         let limited = self.limited?;
         (limited.limit < ceiling).then_some(limited.limit)
     }
 
-    /// Counts the result of an attempt, and adapts the limit.
+    /// Counts the result of an attempt and adapts the limit.
     pub fn note(&mut self, observed: Observed) {
         if self.limited.is_some_and(|limited| observed.started_ms <= limited.decreased_ms) {
             return;
@@ -94,7 +98,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// True while responses are counted: after the first overload response.
+    /// Returns true while responses are counted: after the first overload response.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.too_much > 0 || self.limited.is_some()
@@ -126,8 +130,9 @@ impl AdaptiveLimit {
         self.too_much >= TOO_MUCH_MIN && self.too_much.saturating_mul(ONE_OF) >= answers
     }
 
-    /// Halves the limit. The first limit is half of the requests under way: half of a higher ceiling would change nothing. It is
-    /// based on at least [`MANY`] requests, because two unlucky responses must not leave one request at a time.
+    /// Halves the limit. The first limit is half of the requests under way, because half of a
+    /// higher ceiling would change nothing. At least [`MANY`] requests are assumed: two unlucky
+    /// responses must not leave one request at a time.
     fn decrease(&mut self, observed: Observed) {
         let before = match self.limited {
             Some(limited) => limited.limit,
@@ -148,7 +153,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// True if it has its whole limit and showed no overload lately.
+    /// Returns true if the full limit is restored, and no counted response shows overload.
     fn is_over(&self) -> bool {
         match self.limited {
             Some(limited) => limited.limit >= self.ceiling,
@@ -157,7 +162,7 @@ impl AdaptiveLimit {
     }
 }
 
-/// Maximum number of responses that are counted.
+/// Returns the maximum number of counted responses.
 fn latest(ceiling: u32) -> u32 {
     ROUNDS * ceiling.clamp(MANY, ROUND_MAX)
 }

@@ -1,4 +1,5 @@
-//! The health of destinations: failing, slow or overloaded ones, and the state that all processes of a deployment share.
+//! The health of destinations: failing, slow or overloaded ones, and the state that all processes
+//! of a deployment share.
 //!
 //! Each file has one rule, as a value for one destination.
 
@@ -22,29 +23,30 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 use crate::table::ItemKey;
 
-/// Suffix of the key of the item with the health of a destination, and its switch.
+/// Suffix of the item key for the health of a destination and its switch (enabled or disabled).
 const HEALTH: &str = "#health";
-/// Suffix of the key of the item with the permits and slots of a destination.
+/// Suffix of the item key for the permits and slots of a destination.
 const LIMITS: &str = "#limits";
-/// Half of a SHA-256: enough to distinguish addresses.
+/// Half of a SHA-256 digest, which is enough to distinguish addresses.
 const KEY_BYTES: usize = 16;
 
-/// The hash of a namespace and an address. The query of the address may hold secrets.
+/// The hash of a namespace and an address. A hash is used because the query of the address may
+/// contain secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
 
-/// The result of an attempt for one of the two conditions: failing or slow.
+/// The change of a condition after an attempt. The conditions are failing and slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// The condition began.
     Began {
-        /// Its duration, from the attempt on.
+        /// Its duration from the attempt on.
         lasts_ms: u64,
     },
-    /// The condition continues: the deciding attempt failed as well.
+    /// The condition continues: the attempt that was to decide failed too.
     GoesOn {
-        /// Its duration, from the attempt on.
+        /// Its duration from the attempt on.
         lasts_ms: u64,
     },
     /// The condition ended.
@@ -52,20 +54,21 @@ pub enum Finding {
 }
 
 impl DestinationKey {
-    /// The key of the destination of a subscription.
+    /// Returns the key of a subscription's destination.
     #[must_use]
     pub fn of_subscription(subscription: &Subscription) -> Self {
         Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
     }
 
-    /// The key of the address of a delivery: replies and sinks are destinations of their own.
+    /// Returns the key of the address of a delivery. Replies and sinks are destinations of their
+    /// own.
     #[must_use]
     pub fn of_target(subscription: &Subscription, target: &DeliveryTarget) -> Self {
         let destination = &subscription.destination.url;
         let url = match (target, &subscription.reply, &subscription.dead_letter.sink) {
             (DeliveryTarget::Reply, Some(ReplyTo::Address(url)), _)
             | (DeliveryTarget::Sink(_), _, Sink::Address(url)) => url,
-            // Without an address no request is made.
+            // No request is made without an address.
             (DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_), ..) => {
                 destination
             }
@@ -73,7 +76,7 @@ impl DestinationKey {
         Self::of(&subscription.name.topic.namespace, url)
     }
 
-    /// The key of this address in this namespace. Namespaces share no health.
+    /// Returns the key of this address in this namespace. Namespaces do not share health.
     #[must_use]
     pub fn of(namespace: &str, url: &Url) -> Self {
         let mut key = [0; KEY_BYTES];
@@ -85,19 +88,19 @@ impl DestinationKey {
 }
 
 impl DestinationKey {
-    /// The item of the table with its health and its switch.
+    /// Returns the table item with the destination's health and switch.
     #[must_use]
     pub fn health_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{HEALTH}"))
     }
 
-    /// The destination of a health item; `None` for other items.
+    /// Returns the destination of a health item; `None` for other items.
     #[must_use]
     pub fn of_health_item(item: &ItemKey) -> Option<Self> {
         item.sort.strip_suffix(HEALTH)?.parse().ok()
     }
 
-    /// The item of the table with its permits and slots.
+    /// Returns the table item with the destination's permits and slots.
     #[must_use]
     pub fn limits_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{LIMITS}"))

@@ -1,8 +1,9 @@
-//! The news: changes that all processes read within 30 seconds.
+//! [`News`]: a change that all processes read within 30 seconds.
 //!
-//! They list destinations that are failing, slow or disabled, and topics that were changed. Each process reads them every half
-//! minute, the newest first, and no more than [`NEWS_MAX`]. News are hints: a process finds out by itself what they no longer
-//! contain. Disabled destinations are the exception: their news stay until they are enabled again, and are read first.
+//! Changes concern destinations that are failing, slow or disabled, and topics. Each process reads
+//! them every half minute, newest first, up to [`NEWS_MAX`]. They are hints: a process that misses
+//! one finds the same change by itself. Disabled destinations are the exception. Their items stay
+//! until they are enabled, and are read first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +16,18 @@ use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
 use crate::time::duration::{HOUR_MS, MINUTE_MS};
 
-/// The partition of all news.
+/// Partition of all news.
 pub const NEWS: &str = "@news";
-/// Maximum number of news that a process reads.
+/// Maximum number of items that a process reads.
 pub const NEWS_MAX: u32 = 1_000;
-/// Limit of destinations that are disabled at a time: a process has to read all of them, and other news beside them.
+/// Maximum number of disabled destinations. A process must read all of them, and other news too.
 pub const DISABLED_MAX: usize = 900;
-/// News about health is kept this long after its spell.
+/// An item about health is kept this long after the spell.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
-/// Every process that lists the topics finds a changed one within this time.
+/// An item about a topic is kept this long. In this time, every process that lists topics finds the
+/// change.
 const TOPIC_MS: u64 = 15 * MINUTE_MS;
-/// Sorts behind all times, so that reading backwards begins with it.
+/// Sorts after all times, so that reading in reverse order begins with these items.
 const FIRST: char = '~';
 
 /// One change, published to all processes.
@@ -34,14 +36,14 @@ pub struct News {
     v: u32,
     /// Time of publication.
     pub at_ms: u64,
-    /// The namespace of its subject.
+    /// The namespace of the subject.
     pub namespace: String,
     /// The destination or topic that changed.
     #[serde(flatten)]
     pub subject: Subject,
 }
 
-/// The subject of news.
+/// The destination or topic that changed, with the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subject {
@@ -49,9 +51,9 @@ pub enum Subject {
     Health(Health),
     /// A destination was disabled or enabled.
     Switch {
-        /// The destination that was switched.
+        /// The key of the destination.
         destination: DestinationKey,
-        /// False once it is enabled again.
+        /// False after the destination was enabled again.
         is_disabled: bool,
     },
     /// A topic was changed, as `namespace/topic`.
@@ -61,30 +63,31 @@ pub enum Subject {
 /// The health of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// The destination with this health.
+    /// The key of the destination.
     pub destination: DestinationKey,
-    /// The spell of failures, if it is failing.
+    /// The spell of failures, if the destination is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// The spell of slowness, if it is slow.
+    /// The spell of slowness, if the destination is slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// The spell in which all of its attempts fail.
+    /// The spell in which all attempts fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
-    /// The last failure, while it is failing.
+    /// The last failure; present while the destination is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FailingDestination>,
-    /// The end of its last outage.
+    /// End of the last outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// The highest rate after that, and the time at which this ceiling expires.
+    /// Maximum rate after the outage, and the time at which this ceiling expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
 }
 
 impl Health {
-    /// True if the destination is unhealthy, or was lately. A process without a value for it then creates one.
+    /// Returns true if the destination is unhealthy or was recently. A process without a value for
+    /// it then creates one.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.is_unhealthy() || self.ended_ms.is_some()
@@ -96,9 +99,10 @@ impl Health {
 }
 
 impl News {
-    /// The news of a change of a destination's state.
+    /// Returns the news of a change of a destination's state.
     ///
-    /// Without a change the news are repeated: the process that changed it may have failed to publish them.
+    /// It returns news even without a change: the process that made the change may have failed to
+    /// publish it.
     pub fn of_change(
         destination: DestinationKey,
         before: Option<&DestinationState>,
@@ -110,7 +114,7 @@ impl News {
         std::iter::once(health).chain(is_switched.then_some(switch))
     }
 
-    /// All news of a destination in this state.
+    /// Returns all news of a destination in this state.
     #[must_use]
     pub fn of_state(
         destination: DestinationKey,
@@ -136,7 +140,7 @@ impl News {
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
 
-    /// The news of a changed topic.
+    /// Returns the news of a changed topic.
     #[must_use]
     pub fn of_topic(topic: &TopicName, now_ms: u64) -> Self {
         Self::new(&topic.namespace, Subject::Topic(topic.to_string()), now_ms)
@@ -146,7 +150,7 @@ impl News {
         Self { v: VERSION, at_ms, namespace: namespace.to_owned(), subject }
     }
 
-    /// The item that stores it.
+    /// Returns the table item that stores the news.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         let at_ms = self.at_ms;
@@ -185,7 +189,7 @@ pub struct AllNews {
 }
 
 impl FromIterator<News> for AllNews {
-    /// The later of two news about one subject wins.
+    /// The later of two items about one subject wins.
     fn from_iter<I: IntoIterator<Item = News>>(news: I) -> Self {
         let mut all = Self::default();
         for News { at_ms, namespace, subject, .. } in news {
@@ -215,29 +219,29 @@ impl FromIterator<News> for AllNews {
 }
 
 impl AllNews {
-    /// The newest health of each destination, with its namespace.
+    /// Returns the newest health of each destination, with its namespace.
     pub fn health(&self) -> impl Iterator<Item = (&str, &Health)> {
         self.health.values().map(|(_, namespace, health)| (namespace.as_str(), health))
     }
 
-    /// The destinations that are disabled.
+    /// Returns the disabled destinations.
     #[must_use]
     pub fn disabled(&self) -> &BTreeSet<DestinationKey> {
         &self.disabled
     }
 
-    /// The changed topics, each with the time of its latest news.
+    /// Returns the changed topics, each with the time of its latest item.
     #[must_use]
     pub fn topics(&self) -> &BTreeMap<TopicName, u64> {
         &self.topics
     }
 
-    /// The namespaces of the news.
+    /// Returns the namespaces of all items.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.iter().map(String::as_str)
     }
 
-    /// The destinations that are failing, slow or disabled.
+    /// Returns the destinations that are failing, slow or disabled.
     pub fn unhealthy(&self) -> impl Iterator<Item = DestinationKey> {
         let health = self.health().map(|(_, health)| health).filter(|of| of.is_unhealthy());
         let health = health.map(|health| health.destination);

@@ -1,18 +1,19 @@
-//! Probation: a circuit breaker for destinations that keep failing.
+//! Probation: a circuit breaker for failing destinations. Event Grid calls it delayed delivery.
 //!
-//! Event Grid calls it delayed delivery. Ten failed attempts in a row at a destination, of at least two events, begin a
-//! probation: its deliveries are deferred without a request. The last outcome decides how long the probation lasts. Then one
-//! delivery is the probe: a success ends the probation, a failure doubles it, up to five minutes. It protects the destination,
-//! and saves the time of other deliveries. A deferral is not an attempt.
+//! - Ten consecutive failed attempts of at least two events begin a probation. Deliveries are then
+//!   deferred without a request. A deferral is not an attempt.
+//! - The last outcome determines the duration of the probation. After it, one delivery is the
+//!   probe. A success ends the probation; a failure doubles it, up to five minutes.
+//! - A success halves the number of counted failures. So a destination that accepts one event in
+//!   twenty is put on probation too.
+//! - A destination that fails again soon after a probation needs fewer failures for the next one,
+//!   which begins with half of the previous duration.
+//! - The first delivery that a process defers returns at the end of the probation, as the probe.
+//!   The others return at random times in the 15 minutes after that, or within the duration of the
+//!   outage if that is shorter. So a recovering destination does not receive all of them at once.
 //!
-//! A success halves the number of counted failures. So a destination that accepts one event in twenty is put on probation all the
-//! same. A destination that fails again soon after its probation is put on probation sooner, and for half as long as before.
-//!
-//! The first delivery that a process defers comes back at the end of the probation, as the probe. The others come back at random
-//! times in the quarter of an hour after it, or within the duration of the outage if that is shorter. So a recovering destination
-//! does not get all of them at once.
-//!
-//! Processes share probations through [`shared`](super::shared).
+//! Probation protects the destination and saves time for other deliveries. Processes share
+//! probations through [`shared`](super::shared).
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
 
 use uuid::Uuid;
@@ -23,19 +24,21 @@ use crate::delivery::outcome::Outcome;
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 use crate::waits::Jitter;
 
-/// The failed attempts in a row that put a destination on probation.
+/// Number of consecutive failed attempts that begin a probation.
 pub const FAILURES: u32 = 10;
-/// The longest probation.
+/// Maximum duration of a probation.
 pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
-/// Deliveries come back within this time after the end of a probation.
+/// Maximum spread of deferred deliveries after the end of a probation.
 pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
-/// While a probe is under way, other deliveries wait this long for its result, instead of another whole probation.
+/// While a probe is under way, other deliveries wait this long for its result, instead of another
+/// whole probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
-/// A probe whose outcome was never recorded no longer counts after this: its process was frozen, or
-/// it panicked.
+/// Maximum duration of a probe without a recorded outcome. After it the probe is lost: its process
+/// was frozen or panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
-/// The first probation after an outcome; `None` for outcomes that do not depend on the destination.
+/// Returns the duration of the first probation after an outcome; `None` for outcomes that do not
+/// depend on the destination.
 #[must_use]
 pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     match outcome {
@@ -58,28 +61,28 @@ pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     }
 }
 
-/// The decision about one delivery of a destination.
+/// The decision about one delivery to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// The delivery may be attempted.
     Admitted,
     /// The delivery may be attempted, and its outcome decides about the probation.
     Probe,
-    /// The destination is on probation; the delivery comes back later.
+    /// The destination is on probation; the delivery returns later.
     Deferred(Deferral),
 }
 
-/// The range of times at which a deferred delivery comes back.
+/// The range of times at which a deferred delivery returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deferral {
     /// The earliest time.
     pub from_ms: u64,
-    /// Difference between the earliest and the latest time.
+    /// Difference between the latest and the earliest time.
     pub spread_ms: u64,
 }
 
 impl Deferral {
-    /// A time between the earliest and the latest.
+    /// Returns a time in the range.
     #[must_use]
     pub fn until_ms(self, jitter: Jitter) -> u64 {
         let share = u64::from(jitter.0);
@@ -88,36 +91,36 @@ impl Deferral {
     }
 }
 
-/// The failures in a row at one destination in this process, and its probation.
+/// The consecutive failures at one destination in this process, and its probation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Failures {
-    /// Counted failures; each success halves them.
+    /// Number of counted failures; each success halves it.
     count: u32,
-    /// Failures since the last success.
+    /// Number of failures since the last success.
     in_a_row: u32,
-    /// Time at which the outcome of the first failure in a row was known.
+    /// Time of the first outcome in the current row of failures.
     since_ms: u64,
-    /// Duration of its last probation, if that is over.
+    /// Duration of the last probation that ended.
     lasted_ms: u64,
-    /// The delivery of the first failure, until a second delivery fails.
+    /// The only delivery that has failed so far; `None` after a second one failed.
     only_delivery: Option<Uuid>,
     probation: Option<Probation>,
 }
 
-/// The probation of a destination.
+/// The current probation of a destination.
 #[derive(Debug, Clone, Copy)]
 struct Probation {
     since_ms: u64,
     until_ms: u64,
     lasts_ms: u64,
-    /// A delivery of this process comes back at its end.
+    /// True if a delivery of this process returns at the end.
     has_probe: bool,
-    /// Start of its probe.
+    /// Start of the probe that is under way.
     probe_ms: Option<u64>,
 }
 
 impl Failures {
-    /// Decides about a delivery now. The first after the end of a probation is its probe.
+    /// Decides about a delivery now. The first one after the end of a probation is the probe.
     pub fn admit(&mut self, now_ms: u64) -> Admission {
         if let Some(deferral) = self.deferral(now_ms) {
             return Admission::Deferred(deferral);
@@ -127,7 +130,7 @@ impl Failures {
         Admission::Probe
     }
 
-    /// The times at which a delivery comes back that is not attempted now.
+    /// Returns the times at which a delivery returns, if it must be deferred now.
     pub fn deferral(&mut self, now_ms: u64) -> Option<Deferral> {
         let probation = self.probation.as_mut()?;
         if now_ms < probation.until_ms {
@@ -138,38 +141,39 @@ impl Failures {
         (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| probation.after(now_ms))
     }
 
-    /// The times at which a delivery comes back while another process probes.
+    /// Returns the times at which a delivery returns while another process probes.
     #[must_use]
     pub fn deferral_by_others(&self, now_ms: u64) -> Deferral {
         let soon = Deferral { from_ms: now_ms, spread_ms: PROBE_MS };
         self.probation.map_or(soon, |probation| probation.after(now_ms))
     }
 
-    /// True while a probe is under way.
+    /// Returns true while a probe is under way.
     #[must_use]
     pub fn is_probing(&self) -> bool {
         self.probation.is_some_and(|probation| probation.probe_ms.is_some())
     }
 
-    /// True if it is on probation, also while its probe is under way.
+    /// Returns true on probation, even while the probe is under way.
     #[must_use]
     pub fn is_on_probation(&self) -> bool {
         self.probation.is_some()
     }
 
-    /// True if it is on probation, or at least ten failed in a row.
+    /// Returns true on probation, or if at least ten consecutive attempts failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.is_on_probation() || self.in_a_row >= FAILURES
     }
 
-    /// Time of the first failure in a row, if at least ten failed.
+    /// Returns the time of the first of at least ten consecutive failures.
     #[must_use]
     pub fn all_failed_since_ms(&self) -> Option<u64> {
         (self.in_a_row >= FAILURES).then_some(self.since_ms)
     }
 
-    /// Returns an unused admission. True if it was the probe: then another delivery may be the probe.
+    /// Takes back an unused admission. Returns true if it was the probe; then another delivery may
+    /// be the probe.
     pub fn release(&mut self) -> bool {
         self.probation.as_mut().is_some_and(|probation| probation.probe_ms.take().is_some())
     }
@@ -192,12 +196,12 @@ impl Failures {
         self.count_only(outcome, ended_ms);
         self.count_failure(deliveries);
         let Some(first_ms) = first_ms(outcome, status) else {
-            // The outcome does not depend on the destination; another probe is needed.
+            // The outcome does not depend on the destination, so another probe is needed.
             self.release();
             return None;
         };
         let (probation, is_extended) = match self.probation {
-            // An attempt from before the probation is no news.
+            // The attempt began before the probation, so its failure changes nothing.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
                 let lasts_ms = probation.lasts_ms.saturating_mul(2);
@@ -214,7 +218,8 @@ impl Failures {
         Some(if is_extended { Finding::GoesOn { lasts_ms } } else { Finding::Began { lasts_ms } })
     }
 
-    /// Counts the outcome of one request in the row of failures. None begins a probation.
+    /// Counts the outcome of one request as consecutive failure or success, without beginning a
+    /// probation.
     pub fn count_only(&mut self, outcome: Outcome, ended_ms: u64) {
         if outcome == Outcome::Success {
             self.in_a_row = 0;
@@ -226,13 +231,13 @@ impl Failures {
         }
     }
 
-    /// True without any failure.
+    /// Returns true if nothing is recorded.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.count == 0 && self.in_a_row == 0 && self.probation.is_none()
     }
 
-    /// Every failed request counts among the ten, also one that begins no probation.
+    /// Counts a failed request, even if its outcome cannot begin a probation.
     fn count_failure(&mut self, deliveries: &[Uuid]) {
         let only_one = if let [one] = deliveries { Some(*one) } else { None };
         self.only_delivery = if self.count == 0 {
@@ -255,17 +260,18 @@ impl Failures {
         ended.map(|_| Finding::Ended)
     }
 
-    /// Adopts the probation that another process found. The clock of that process may be ahead of ours, or wrong.
+    /// Adopts the probation that another process found. The clock of that process may be ahead or
+    /// wrong.
     pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
         let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
-        // The probe of this process has a newer result soon.
+        // The probe of this process will have a newer result.
         if self.is_probing() {
             return;
         }
         let Spell { since_ms, until_ms, lasts_ms } = spell;
         self.count = self.count.max(FAILURES);
         self.only_delivery = None;
-        // The deferred probe of the same probation remains valid.
+        // A deferred probe of the same probation remains valid.
         let known = self.probation.filter(|known| known.until_ms == until_ms);
         let has_probe = known.is_some_and(|known| known.has_probe);
         self.probation =
@@ -289,7 +295,7 @@ impl Probation {
         Deferral { from_ms: self.until_ms, spread_ms: 0 }
     }
 
-    /// Deferral until some time after its end, or after now.
+    /// Returns a range that begins at the end of the probation, or now if that is later.
     fn after(self, now_ms: u64) -> Deferral {
         let from_ms = self.until_ms.max(now_ms);
         Deferral { from_ms, spread_ms: from_ms.saturating_sub(self.since_ms).min(SPREAD_MS) }

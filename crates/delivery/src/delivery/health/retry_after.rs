@@ -1,11 +1,12 @@
-//! `Retry-After` of one response holds for its destination: until then no delivery is attempted there.
+//! `Retry-After` of one response applies to its destination: no delivery is attempted there until
+//! then.
 //!
-//! Processes do not share it: each gets such a response itself.
+//! Processes do not share it, because each process receives such a response itself.
 
 use super::probation::Deferral;
 use crate::time::duration::MINUTE_MS;
 
-/// Waiting deliveries come back within this time after the end of the wait.
+/// Maximum spread of waiting deliveries after the end of the wait.
 const SPREAD_MAX_MS: u64 = MINUTE_MS;
 
 /// The latest wait that a destination asked for.
@@ -16,7 +17,7 @@ pub struct RequestedWait {
 }
 
 impl RequestedWait {
-    /// Records a response of this time that asks for this wait. An earlier, longer wait remains.
+    /// Records a response that asks for a wait. An earlier wait that ends later remains.
     pub fn note(&mut self, answered_ms: u64, wait_ms: u64) {
         let until_ms = answered_ms.saturating_add(wait_ms);
         if until_ms > self.until_ms {
@@ -24,8 +25,8 @@ impl RequestedWait {
         }
     }
 
-    /// The times at which a delivery comes back; `most_ms` is the longest wait that its policy obeys. After a long wait the
-    /// deliveries are spread, so that they do not come back all at once.
+    /// Returns the times at which a delivery returns. `most_ms` is the longest wait that its policy
+    /// obeys. After a long wait, deliveries are spread so that they do not return all at once.
     #[must_use]
     pub fn deferral(&self, most_ms: u64, now_ms: u64) -> Option<Deferral> {
         let until_ms = self.until_ms.min(self.answered_ms.saturating_add(most_ms));

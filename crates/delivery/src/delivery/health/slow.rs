@@ -1,17 +1,18 @@
-//! Slow destinations: their deliveries are attempted in a queue of their own, so that no other destination waits for their
-//! responses.
+//! Slow destinations. Their deliveries are attempted in a queue of their own, so that no other
+//! destination waits for their responses.
 //!
-//! A destination is slow once a response came later than its `slowAfter`, or an attempt was abandoned because nothing else of its
-//! invocation was left to do. It stays slow until it has responded in time for ten minutes. At most one attempt is abandoned in
-//! that time: all others get their whole timeout. Processes share slowness through [`shared`](super::shared).
+//! A destination becomes slow if a response takes longer than its `slowAfter`. It also becomes slow
+//! if an attempt is abandoned because the invocation waits for nothing else. It stays slow until it
+//! has responded in time for ten minutes. At most one attempt is abandoned in that time; all others
+//! get their full timeout. Processes share slowness through [`shared`](super::shared).
 
 use super::Finding;
 use super::shared::Spell;
 use crate::time::duration::MINUTE_MS;
 
-/// A response in time ends the spell once the last slow response is this old.
+/// A response in time ends the spell if the last slow response is at least this old.
 pub const LASTS_MS: u64 = 10 * MINUTE_MS;
-/// A continuing spell is published at most this often.
+/// Minimum time between two publications of a continuing spell.
 const TOLD_EVERY_MS: u64 = LASTS_MS / 2;
 
 /// The slowness of one destination in this process.
@@ -22,28 +23,28 @@ pub struct Slowness {
 
 #[derive(Debug, Clone, Copy)]
 struct SlowSpell {
-    /// A later response in time ends the spell.
+    /// From this time on, a response in time ends the spell.
     until_ms: u64,
-    /// The published end of the spell.
+    /// The end of the spell that was published last.
     told_ms: u64,
-    /// This process has abandoned an attempt in this spell.
+    /// True if this process has abandoned an attempt in this spell.
     has_abandoned: bool,
 }
 
 impl Slowness {
-    /// True while deliveries go to the slow lane.
+    /// Returns true while deliveries go to the slow lane.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.spell.is_some()
     }
 
-    /// True if an attempt may be abandoned: none was in this spell.
+    /// Returns true if an attempt may be abandoned: none was in this spell.
     #[must_use]
     pub fn may_abandon(&self) -> bool {
         self.spell.is_none_or(|spell| !spell.has_abandoned)
     }
 
-    /// Records that an attempt is abandoned.
+    /// Records that an attempt was abandoned.
     pub fn note_abandoned(&mut self, now_ms: u64) -> Option<Finding> {
         let found = self.note_slow(now_ms);
         if let Some(spell) = &mut self.spell {

@@ -1,7 +1,7 @@
-//! [`Exchange`]: what the sender saw in one attempt, an answer or why there was none.
+//! [`Exchange`]: one attempt as the sender saw it, with a response or the reason why there is none.
 //!
-//! Does not judge: what an exchange means is the verdict. Which credentials are hidden in what is kept
-//! of an answer is decided in `machine::answer`.
+//! The verdict decides what an exchange means. `machine::answer` decides which credentials are
+//! hidden in the stored part of a response.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::subscription::credentials::{Credentials, Ending, HIDDEN, is_credentia
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
 
-/// How one HTTP exchange ended.
+/// The end of one HTTP exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportResult {
-    /// An answer came, whose head decides.
+    /// The destination responded. The head of the response determines the outcome.
     Answered {
         /// The HTTP status.
         status: u16,
@@ -25,56 +25,60 @@ pub enum TransportResult {
         /// The beginning of the body.
         body: Vec<u8>,
     },
-    /// No answer within the response timeout, or not its body where that is needed.
+    /// There was no response within the response timeout, or the required body was incomplete.
     TimedOut,
-    /// Refused, reset, or broken off.
+    /// The connection was refused, reset or closed early, or failed in another way.
     SocketError,
-    /// The name did not resolve.
+    /// The host name did not resolve.
     ResolutionError,
-    /// The certificate was refused.
+    /// The certificate of the destination was refused.
     TlsError,
-    /// Requests to the address are not allowed; none was sent.
+    /// The address is blocked, so no request was sent.
     Blocked,
-    /// No request could be built from the event and its subscription; none was sent.
+    /// No request could be made from the event and its subscription.
     Unsendable,
-    /// Aborted by us, or not begun because something of ours was missing.
+    /// The attempt was aborted on this side, or not started because something was missing on this
+    /// side.
     Aborted,
 }
 
-/// The headers of an answer that describe its body, for reading a reply or a handshake.
+/// The headers of a response that describe its body, for replies and handshakes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Content {
-    /// The `Content-Type`.
+    /// The `Content-Type` header, as received.
     pub content_type: Option<String>,
     /// The `ce-*` headers, by name without `ce-`.
     pub attributes: Vec<(String, String)>,
-    /// The `webhook-*` headers, by name without `webhook-`: what the answer to a handshake allows.
+    /// The `webhook-*` headers, by name without `webhook-`. In a handshake they state what the
+    /// destination allows.
     pub webhook: Vec<(String, String)>,
-    /// Every header of an answer that is no 2xx; of others only if the sender was asked for them.
+    /// All headers of a response. Present if the status is not 2xx, or if the sender was asked for
+    /// them.
     pub headers: Vec<(String, String)>,
-    /// Whether the whole body was read.
+    /// True if the whole body was read.
     pub whole: bool,
 }
 
 /// One HTTP exchange of a delivery, as the sender saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// How it ended.
+    /// The end of the exchange.
     pub result: TransportResult,
     /// Start of the request.
     pub started_ms: u64,
-    /// From the start to the end of the exchange.
+    /// Time from the start to the end of the exchange.
     pub duration_ms: u64,
-    /// What the answer says about its body; `None` without an answer.
+    /// The headers that describe the response body; `None` without a response.
     pub content: Option<Content>,
-    /// The status of an answer that failed because its body was needed and could not be read whole. It decides nothing.
+    /// The status of a response that counts as a failure because its required body could not be
+    /// read completely. It does not influence the outcome.
     pub unread_status: Option<u16>,
-    /// What the result's name does not say, for people: never a secret, never a body.
+    /// Details for people that `result` does not include. They contain neither secrets nor bodies.
     pub detail: Option<String>,
 }
 
 impl Exchange {
-    /// An exchange without any detail.
+    /// Returns an exchange without details.
     #[must_use]
     pub fn new(result: TransportResult, started_ms: u64, duration_ms: u64) -> Self {
         Self { result, started_ms, duration_ms, content: None, unread_status: None, detail: None }
@@ -87,11 +91,12 @@ impl Exchange {
         self
     }
 
-    /// Hides these credentials in what may be kept of it: the detail, the body up to this length, and
-    /// the headers about it.
+    /// Hides these credentials in everything that may be stored: the detail, the headers, and the
+    /// body up to this length.
     #[must_use]
     pub fn redact(mut self, credentials: &Credentials, body_max_bytes: usize) -> Self {
-        // The reason why a request could not be made holds no secret. Short credentials would mask words of it.
+        // The detail of an unsendable request contains no secret, and short credentials would mask
+        // words in it.
         if self.result != TransportResult::Unsendable {
             self.detail = self.detail.map(|detail| credentials.hide_in_text(detail));
         }
@@ -105,7 +110,8 @@ impl Exchange {
             }
         }
         if let Some(content) = &mut self.content {
-            // The type of an event says that it is one, and is not kept; that of data may be.
+            // The content type of an event is not stored, and must stay intact because it
+            // identifies an event. The type of other data may be stored.
             if ContentMode::of(content.content_type.as_deref()) == ContentMode::Data {
                 content.content_type =
                     content.content_type.take().map(|of_data| credentials.hide_in_text(of_data));
@@ -123,26 +129,26 @@ impl Exchange {
         self
     }
 
-    /// When the outcome was known.
+    /// Returns the time at which the outcome was known.
     #[must_use]
     pub fn ended_ms(&self) -> u64 {
         self.started_ms.saturating_add(self.duration_ms)
     }
 
-    /// The status and the beginning of the body, where there was an answer.
+    /// Returns the status and the beginning of the body, if there was a response.
     #[must_use]
     pub fn answer(&self) -> Option<(u16, &[u8])> {
         let TransportResult::Answered { status, body, .. } = &self.result else { return None };
         Some((*status, body))
     }
 
-    /// The status, if there was one, even if it decides nothing.
+    /// Returns the status if there was one, even if it does not influence the outcome.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.answer().map(|(status, _)| status).or(self.unread_status)
     }
 
-    /// What happened in an attempt, in one word.
+    /// Returns the outcome of the attempt.
     #[must_use]
     pub fn outcome(&self, policy: &RetryPolicy) -> Outcome {
         match &self.result {
@@ -157,25 +163,25 @@ impl Exchange {
     }
 }
 
-/// Why there is no request. Nothing in it is a secret.
+/// The reason why no request was made. It never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Unsendable {
-    /// No request can be made of this event: the delivery ends as
+    /// No request can be made from this event. The delivery ends as
     /// `UndeliverableDueToInvalidRequest`.
     #[error("{0}")]
     Impossible(String),
-    /// A secret is missing or invalid, which an operator can repair: the attempt failed and is
+    /// A secret is missing or invalid, which an operator can repair. The attempt failed and is
     /// retried.
     #[error("{0}")]
     Unready(String),
-    /// The deployment does not allow the destination: the delivery ends as
+    /// The deployment does not allow the destination. The delivery ends as
     /// `UndeliverableDueToBlockedAddress`.
     #[error("{0}")]
     Blocked(String),
 }
 
 impl Unsendable {
-    /// The exchange that did not take place.
+    /// Returns the exchange of the attempt without a request.
     #[must_use]
     pub fn exchange(&self, now_ms: u64) -> Exchange {
         let result = match self {

@@ -1,7 +1,7 @@
-//! [`Outcome`]: what happened in an attempt, in one word.
+//! [`Outcome`]: the classification of an attempt in one word.
 //!
-//! Separate from the exchange because it is vocabulary: log field, metric dimension, field of a
-//! dead letter and filter of the command line all use these words.
+//! This module is separate from the exchange because it is vocabulary. Log fields, metric
+//! dimensions, dead letters and filters of the command line use these words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,49 +9,51 @@ use std::str::FromStr;
 use crate::subscription::profile::RetryPolicy;
 
 words! {
-    /// What happened in an attempt, in one word.
+    /// The classification of an attempt in one word.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Outcome {
-        /// A status in the policy's success set.
+        /// A status in the success set of the policy.
         Success = "Success",
-        /// 404.
+        /// Status 404.
         NotFound = "NotFound",
-        /// 401.
+        /// Status 401.
         Unauthorized = "Unauthorized",
-        /// 403.
+        /// Status 403.
         Forbidden = "Forbidden",
-        /// 400.
+        /// Status 400.
         BadRequest = "BadRequest",
-        /// 413.
+        /// Status 413.
         PayloadTooLarge = "PayloadTooLarge",
-        /// No answer within the response timeout, or 408.
+        /// No response within the response timeout, or status 408.
         TimedOut = "TimedOut",
-        /// 429 or 503.
+        /// Status 429 or 503.
         Busy = "Busy",
         /// Any other status.
         GenericError = "GenericError",
-        /// Refused, reset, or broken off.
+        /// The connection was refused, reset or closed early, or failed in another way.
         SocketError = "SocketError",
-        /// The name did not resolve.
+        /// The host name did not resolve.
         ResolutionError = "ResolutionError",
-        /// The certificate was refused.
+        /// The certificate of the destination was refused.
         TlsError = "TlsError",
-        /// Requests to the address are not allowed; none was sent.
+        /// The address is blocked, so no request was sent.
         Blocked = "Blocked",
-        /// Deferred because the destination is on probation; not an attempt.
+        /// The delivery was deferred because the destination is on probation. This is not an
+        /// attempt.
         Probation = "Probation",
-        /// The attempt was aborted by us, or could not begin: a panic, a request that could not be
-        /// built.
+        /// The attempt was aborted on this side, or could not begin: for example after a panic, or
+        /// if no request could be made.
         Aborted = "Aborted",
     }
 }
 
 impl Outcome {
-    /// The outcome of an answer with this status. The policy says which statuses are a success.
+    /// Returns the outcome of a response with this status. The policy defines which statuses are a
+    /// success.
     #[must_use]
     pub fn of_status(status: u16, policy: &RetryPolicy) -> Self {
         match status {
-            // First: a policy may count a status as a success that has a word below.
+            // Tested first, because a policy can define any of the statuses below as a success.
             status if policy.success.contains(status) => Self::Success,
             400 => Self::BadRequest,
             401 => Self::Unauthorized,
@@ -64,7 +66,8 @@ impl Outcome {
         }
     }
 
-    /// Returns false if no request was sent, so that the outcome does not depend on the destination.
+    /// Returns false if no request was sent, so that the outcome does not depend on the
+    /// destination.
     #[must_use]
     pub const fn tested_destination(self) -> bool {
         match self {

@@ -1,10 +1,10 @@
-//! What happened in an attempt, and what it means.
+//! The outcome of an attempt, and its meaning.
 //!
-//! Three steps kept apart. [`Exchange`] is what the sender saw: an answer, or why there was none.
-//! [`Outcome`] names it in one word. [`judge`] says what it means under a policy: delivered, to be
-//! retried, or undeliverable.
+//! There are three separate steps. [`Exchange`] is the response that the sender received, or the
+//! reason why there was none. [`Outcome`] classifies it with one word. [`judge`] returns its
+//! meaning under a policy: delivered, retry or undeliverable.
 //!
-//! A destination's failure is a value here, never an `Err`.
+//! The failure of a destination is a value here, never an `Err`.
 
 mod exchange;
 mod kind;

@@ -1,7 +1,8 @@
-//! [`OutcomeName`]: what happened in an attempt, as a person names it on a command line.
+//! [`OutcomeName`]: the outcome of an attempt as people write it on a command line.
 //!
-//! Separate from [`Outcome`], the vocabulary of logs and dead letters, because a person also names statuses, and what
-//! happened without a response. Every option and filter for an outcome has this type, so all accept the same words.
+//! This module is separate from [`Outcome`], the vocabulary of logs and dead letters. People also
+//! write statuses, and words for attempts without a response. Every option and filter for an
+//! outcome has this type, so that all accept the same words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,31 +10,31 @@ use std::str::FromStr;
 use super::kind::Outcome;
 use crate::document::hint::hint;
 
-/// The statuses of HTTP.
+/// Range of HTTP statuses.
 /// <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
 words! {
-    /// The end of an attempt without a response.
+    /// An attempt without a response.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum NoResponse {
-        /// None within the response timeout.
+        /// There was no response within the response timeout.
         Timeout = "timeout",
         /// The connection was refused.
         Refused = "refused",
         /// The connection was reset.
         Reset = "reset",
-        /// The name did not resolve.
+        /// The host name did not resolve.
         Dns = "dns",
-        /// The certificate was refused.
+        /// The certificate of the destination was refused.
         Tls = "tls",
-        /// Requests to the address are not allowed.
+        /// The address is blocked.
         Blocked = "blocked",
     }
 }
 
 impl NoResponse {
-    /// The word of the vocabulary.
+    /// Returns the outcome for this word.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
@@ -46,19 +47,19 @@ impl NoResponse {
     }
 }
 
-/// The end of an attempt: `503`, `timeout` or `Busy`.
+/// The outcome of an attempt: `503`, `timeout` or `Busy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeName {
     /// A response with this status.
     Status(u16),
     /// A word such as `timeout`.
     NoResponse(NoResponse),
-    /// A word of the vocabulary.
+    /// A word such as `Busy`.
     Word(Outcome),
 }
 
 impl OutcomeName {
-    /// Returns true for an attempt of which this word and this status are stored.
+    /// Returns true for an attempt with this stored outcome and status.
     #[must_use]
     pub fn is_of(self, outcome: Option<&str>, status: Option<u16>) -> bool {
         match self {
@@ -84,7 +85,7 @@ impl fmt::Display for OutcomeName {
 impl FromStr for OutcomeName {
     type Err = String;
 
-    /// Letters match in either case.
+    /// Ignores case.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_text = |word: &str| word.eq_ignore_ascii_case(text);
         let status = text.parse().ok().filter(|status| STATUSES.contains(status));

@@ -1,7 +1,8 @@
-//! [`judge`]: what an exchange means under a policy.
+//! [`judge`]: the meaning of an exchange under a policy.
 //!
-//! Separate because the same answer means different things in different dialects; all differences
-//! are in the policy. Does not know limits of attempts or time: `machine::step` does.
+//! This module is separate because the same response means different things in different dialects.
+//! All differences are values of the policy. Limits of attempts and time are checked in
+//! `machine::step`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,18 +16,18 @@ use crate::time::duration::SECOND_MS;
 pub enum Verdict {
     /// The destination accepted the event.
     Delivered,
-    /// To be retried, if the limits allow.
+    /// The delivery is retried, if the limits allow it.
     Retry {
-        /// Not before this much has passed since the outcome: the status's least wait or
-        /// Retry-After, capped.
+        /// Minimum time between the outcome and the next attempt: the least wait of the status, or
+        /// the capped `Retry-After`.
         least_wait_ms: u64,
     },
-    /// Never retried.
+    /// The delivery is never retried.
     Undeliverable(Reason),
 }
 
 impl Verdict {
-    /// The word for log lines.
+    /// Returns the word for log lines.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -37,8 +38,7 @@ impl Verdict {
     }
 }
 
-/// Judges an exchange. Limits (attempts, time to live) are not checked here; see
-/// `machine::step`.
+/// Returns the verdict of an exchange. Limits of attempts and time are checked in `machine::step`.
 #[must_use]
 pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     match &exchange.result {
@@ -49,7 +49,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
         TransportResult::Answered { status, .. } => {
-            // Not capped: it is the policy's own, while Retry-After is what an endpoint asks for.
+            // Only `Retry-After` is capped, because the endpoint chooses it. The least wait belongs
+            // to the policy.
             let least_ms = policy.least_wait_ms(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(requested_wait_ms(policy, exchange)) }
         }
@@ -69,24 +70,26 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     }
 }
 
-/// The wait that an answer asks for by `Retry-After`, as far as the policy obeys it; zero if it asks for none.
+/// Returns the wait that a response asks for with `Retry-After`, capped by the policy; zero if it
+/// asks for none.
 #[must_use]
 pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     let TransportResult::Answered { status, retry_after, .. } = &exchange.result else { return 0 };
-    // RFC 9110 and RFC 6585 give Retry-After a meaning for these two among the failures.
+    // RFC 9110 and RFC 6585 define `Retry-After` for these two failure statuses.
     let is_busy = matches!(status, 429 | 503) && !policy.success.contains(*status);
     let asked = retry_after.as_deref().filter(|_| is_busy);
     let asked_ms = asked.and_then(|text| retry_after_ms(text, exchange.ended_ms()));
     asked_ms.unwrap_or(0).min(policy.retry_after_max_ms)
 }
 
-/// The wait that `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3), which may have `UTC` for
-/// `GMT`, in any case, and a leap second. A date in the past is no wait; other text is `None`.
+/// Parses `Retry-After`: seconds or an HTTP date (RFC 9110 §10.2.3). Returns the wait, which is
+/// zero for a date in the past, or `None` for other text. A date may have `UTC` in place of `GMT`,
+/// in any case, and a leap second.
 #[must_use]
 pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Digits only, so the one possible error is a number that is too large.
+        // The text has only digits, so the only possible error is overflow.
         return Some(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS));
     }
     let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms))?;
@@ -94,7 +97,7 @@ pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// An HTTP date, as strict as its standard, but for the name of the zone and the leap second.
+/// Parses an HTTP date strictly, except for the name of the zone and leap seconds.
 fn http_date(text: &str) -> Option<SystemTime> {
     let zone = text.len().checked_sub("GMT".len()).filter(|at| text.is_char_boundary(*at));
     let (rest, zone) = text.split_at(zone.unwrap_or(text.len()));

@@ -1,6 +1,7 @@
-//! The end of a replayed delivery, as it is written beside the ledger of its job.
+//! [`ReplayEnd`]: the end of a replayed delivery, as stored beside the ledger of its job.
 //!
-//! Separate from [`Replay`], because an end is made of a delivery, and a delivery carries its [`Replay`].
+//! This module is separate from [`Replay`] because a delivery contains its [`Replay`], and an end
+//! is derived from a delivery.
 
 use std::fmt;
 
@@ -11,26 +12,26 @@ use super::of_delivery::{Replay, ends_folder};
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use crate::time::moment;
 
-/// The version of an end that is written.
+/// Version of the stored format.
 const END_VERSION: u32 = 1;
-/// The namespace of the names of objects with ends (UUIDv5).
+/// Namespace of the names of stored objects (UUIDv5).
 const ENDS: Uuid = uuid!("d4a8c3f1-7e26-5b90-a1d7-63c5f0e9b824");
 
-/// How a replayed delivery ended.
+/// The outcome of a replayed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOutcome {
-    /// It was delivered.
+    /// The event was delivered.
     Delivered,
-    /// It became a dead letter again.
-    #[serde(alias = "dead_again")] // as earlier versions wrote it
+    /// The delivery became a dead letter again.
+    #[serde(alias = "dead_again")] // another spelling that is accepted
     DeadAgain,
-    /// It failed, and its subscription drops its dead letters.
+    /// The delivery failed, and its subscription drops dead letters.
     Dropped,
 }
 
 impl ReplayOutcome {
-    /// The word in what is stored, in logs and in JSON, and for people.
+    /// Returns the word for storage, logs, JSON and people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,31 +51,31 @@ impl fmt::Display for ReplayOutcome {
 /// The end of a replayed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayEnd {
-    /// What it replayed.
+    /// The job and the replayed dead letter.
     pub replay: Replay,
-    /// Its id; if it is dead again, that of the new dead letter.
+    /// The id of the delivery. If it is dead again, the id of the new dead letter is the same.
     pub delivery: Uuid,
-    /// How it ended.
+    /// The outcome of the delivery.
     pub outcome: ReplayOutcome,
-    /// When.
+    /// Time of the end.
     pub at_ms: u64,
-    /// The container and the key of the new dead letter, where it is in one and that is known.
+    /// Container and key of the new dead letter, if it is stored in a container and they are known.
     pub stored: Option<(String, String)>,
 }
 
-/// An end as it is stored, a line of JSON.
+/// The stored form of an end: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredReplayEnd {
     v: u32,
     /// The name of the job.
     pub job: String,
-    /// The id of the dead letter that was replayed.
+    /// The id of the replayed dead letter.
     pub letter: Uuid,
-    /// The id of the delivery; if it is dead again, that of the new dead letter.
+    /// The id of the delivery, and of the new dead letter if there is one.
     pub delivery: Uuid,
-    /// How it ended.
+    /// The outcome of the delivery.
     pub state: ReplayOutcome,
-    /// When, RFC 3339.
+    /// Time of the end, in RFC 3339.
     pub at: String,
     /// The container of the new dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,8 +86,8 @@ pub struct StoredReplayEnd {
 }
 
 impl ReplayEnd {
-    /// The end of this delivery with a success, if it is a replay. The success of a delivery to a sink is the
-    /// end of the delivery whose dead letter it took there, unless it is a replay itself.
+    /// Returns the end of a successful delivery, if it is a replay. A success at a sink is the end
+    /// of the original delivery, unless the delivery to the sink is a replay itself.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {
@@ -99,8 +100,8 @@ impl ReplayEnd {
         }
     }
 
-    /// The end that this dead letter is, with the container and the key where it is, if its delivery was a
-    /// replay.
+    /// Returns the end of a delivery that became this dead letter, if it was a replay. `stored` is
+    /// the container and key of the dead letter.
     #[must_use]
     pub fn of_dead_letter(
         letter: &DeadLetter,
@@ -111,14 +112,14 @@ impl ReplayEnd {
         Some(Self { stored, ..end })
     }
 
-    /// This end of a delivery, if it is a replay.
+    /// Returns the end of a delivery with this outcome, if it is a replay.
     #[must_use]
     pub fn of(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
         let replay = delivery.replay.clone()?;
         Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
     }
 
-    /// Its line.
+    /// Returns the stored line.
     fn bytes(&self) -> Vec<u8> {
         let (container, key) = self.stored.clone().unzip();
         let stored = StoredReplayEnd {
@@ -137,15 +138,15 @@ impl ReplayEnd {
 }
 
 impl StoredReplayEnd {
-    /// Whether there is a new dead letter in a container, and not only at its sink.
+    /// Returns true if there is a new dead letter in a container, and not only at its sink.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.state == ReplayOutcome::DeadAgain && self.key.is_some()
     }
 }
 
-/// The key and the bytes of the object with these ends of one job, in the container with this prefix: one line of
-/// JSON for each.
+/// Returns key and bytes of the object with these ends of one job: one line of JSON for each.
+/// `prefix` is that of the container.
 #[must_use]
 pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u8>) {
     let mut names: Vec<String> =
@@ -153,11 +154,11 @@ pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u
     names.sort_unstable();
     let id = Uuid::new_v5(&ENDS, names.concat().as_bytes());
     let lines = ends.iter().flat_map(ReplayEnd::bytes).collect();
-    // Not `.json`: that is what dead letters end in, for notifications and policies.
+    // The suffix `.json` is reserved for dead letters, because notifications and policies match it.
     (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
 }
 
-/// Reads the ends of such an object that have this version.
+/// Reads the ends in a stored object. Lines of another version are skipped.
 #[must_use]
 pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -1,10 +1,11 @@
-//! That a delivery is a replay of a dead letter, and how such a delivery ended.
+//! Replays: the link from a delivery to the dead letter that it replays, and the end of such a
+//! delivery.
 //!
-//! Separate because only `lastmile deadletters replay` makes such deliveries: what is here travels with them
-//! and is written once, beside the ledger of the job, when they end. No other delivery carries or writes it.
+//! This module is separate because only `lastmile deadletters replay` creates such deliveries. The
+//! link travels with the delivery. Its end is written once, beside the ledger of the job.
 //!
-//! Promises: a [`Replay`] has the name of a job that can be a segment of a key. Ends that are written together
-//! have a key that depends on them alone: written twice, they are one object.
+//! The job name of a [`Replay`] is always a valid segment of a key. The key of an object with ends
+//! depends only on these ends, so writing the same ends twice results in one object.
 
 mod end;
 mod of_delivery;

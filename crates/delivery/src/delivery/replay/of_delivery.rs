@@ -1,26 +1,27 @@
-//! The dead letter that a delivery replays, and the job that does.
+//! [`Replay`]: the dead letter that a delivery replays, and the job of the replay.
 //!
-//! Separate because a delivery carries it, and its end is only known later.
+//! This module is separate because a delivery contains its [`Replay`]; the end of the delivery is
+//! in `end`.
 
 use uuid::Uuid;
 
-/// The folder of the ledgers of replays, beside the dead letters.
+/// Folder of the ledgers of replays, beside the dead letters.
 pub const REPLAYS_FOLDER: &str = "_replays";
-/// The folder of the ends of a job, in its ledger.
+/// Folder of the ends of a job, within its ledger.
 const ENDS_FOLDER: &str = "ends";
-/// A longer job name is refused.
+/// Maximum length of a job name.
 const JOB_NAME_MAX_BYTES: usize = 100;
 
-/// Whether a text can be the name of a job: it is a segment of a key as it is.
+/// Returns true for a valid job name: it is a segment of a key without encoding.
 #[must_use]
 pub fn is_job_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
-    // No name that a folder would read as hidden, or as its parent.
+    // A leading dot would make a folder hidden, or mean its parent.
     fits && !name.starts_with('.') && name.bytes().all(plain)
 }
 
-/// The dead letter that a delivery replays, and the job that does.
+/// The dead letter that a delivery replays, and the job of the replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     job: String,
@@ -29,20 +30,20 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The replay of a dead letter by a job; `None` when no job can have this name.
+    /// Returns the replay of a dead letter by a job; `None` for an invalid job name.
     #[must_use]
     pub fn new(job: &str, letter: Uuid) -> Option<Self> {
         is_job_name(job).then(|| Self { job: job.to_owned(), letter })
     }
 
-    /// The name of the job.
+    /// Returns the name of the job.
     #[must_use]
     pub fn job(&self) -> &str {
         &self.job
     }
 }
 
-/// The folder of the ends of a job, in the container with this prefix.
+/// Returns the folder of the ends of a job. `prefix` is that of the container.
 #[must_use]
 pub fn ends_folder(prefix: &str, job: &str) -> String {
     let prefix = prefix.trim_matches('/');

@@ -1,4 +1,4 @@
-//! The cursor: a value of a document, its path, and where to report.
+//! [`Cursor`]: a value of a document with its path, which reports findings about the value.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use super::super::node::{Key, Node, Value};
 use crate::document::number::Number;
 use crate::time::{brief, duration};
 
-/// The words for kinds of values that are expected.
+/// Words for expected kinds of values, for messages.
 const TEXT: &str = "text";
 const FLAG: &str = "true or false";
 const WHOLE_NUMBER: &str = "a whole number";
@@ -18,7 +18,7 @@ const NUMBER: &str = "a number";
 const LIST: &str = "a list";
 const DURATION: &str = "a duration such as PT30S";
 
-/// A value of a document, its path, and where to report.
+/// A value of a document with its path, which reports findings about the value.
 #[derive(Clone)]
 pub struct Cursor<'a> {
     pub(super) node: &'a Node,
@@ -34,26 +34,26 @@ pub struct Cursor<'a> {
 /// The findings that a cursor reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reported {
-    /// Everything.
+    /// All findings.
     All,
     /// Errors only.
     Errors,
-    /// None: the same values were read before.
+    /// No findings, because the same values were read before.
     Nothing,
 }
 
-/// An entry of a free mapping, whose keys are not field names.
+/// An entry of a mapping whose keys are not field names.
 pub struct Entry<'a> {
     /// The key as text.
     pub name: &'a str,
     /// A cursor that reports at the key.
     pub key: Cursor<'a>,
-    /// The value.
+    /// A cursor for the value.
     pub value: Cursor<'a>,
 }
 
 impl<'a> Cursor<'a> {
-    /// The outermost value of a document.
+    /// Returns a cursor for the outermost value of a document.
     pub fn root(document: &'a Node, findings: &'a Findings) -> Self {
         Self {
             node: document,
@@ -67,57 +67,61 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
-    /// newer version of it may define the field.
+    /// Returns a cursor whose unknown fields are warnings. It is for formats of others: a newer
+    /// version of the format may define the field.
     pub fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
 
-    /// The same, but nothing is reported from here on down: it was read before.
+    /// Returns a cursor that reports nothing, because the values were read before.
     pub fn silent(self) -> Self {
         Self { reported: Reported::Nothing, ..self }
     }
 
-    /// A copy that reports errors only, from here on down: the values were checked when they were translated.
+    /// Returns a cursor that reports errors only, because the values were checked when they were
+    /// translated.
     pub fn errors_only(self) -> Self {
         Self { reported: Reported::Errors, ..self }
     }
 
-    /// A copy for a translated document: its findings name the fields of the original.
+    /// Returns a cursor for a translated document. Its findings name the fields of the original.
     pub fn translated(self) -> Self {
         Self { is_translated: true, ..self }
     }
 
-    /// A value in another form, at the position of this one. Findings about it name this field.
+    /// Converts another form of this value, at the same position. Findings about it name the field
+    /// of this value.
     pub fn translation(&self, value: &serde_json::Value) -> Node {
         self.findings.note_translated(self.position, &self.field);
         Node::of_json_at(value, self.position)
     }
 
-    /// The value here with its positions, for a translation. Findings about it and what is in it name these fields.
+    /// Copies this value with its positions, for a translation. Findings about the copy name the
+    /// original fields.
     pub fn copied(&self) -> Node {
         self.note_fields();
         self.node.clone()
     }
 
-    /// Notes the fields here and below as those of a translation.
+    /// Records the paths of this value and its parts as those of a translation.
     fn note_fields(&self) {
         self.findings.note_translated(self.position, &self.field);
         let entries = self.peek_entries().into_iter().map(|entry| entry.value);
         entries.chain(self.peek_list()).for_each(|inner| inner.note_fields());
     }
 
-    /// The value here, with its positions.
+    /// Returns the value with its positions.
     pub fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
+    /// Returns `base` with the fields of this mapping in place of its own. Mappings in it are
+    /// merged in the same way.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
 
-    /// A value that is in no file, of which nothing is reported.
+    /// Returns a silent cursor for a value that is in no file.
     pub fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
     where
         'a: 'b,
@@ -125,7 +129,7 @@ impl<'a> Cursor<'a> {
         Cursor { node, field: String::new(), reported: Reported::Nothing, ..self.clone() }
     }
 
-    /// A cursor for the text of an ARM template, from here on down: an expression is no text.
+    /// Returns a cursor for the strings of an ARM template: an expression does not count as text.
     pub fn in_template(self) -> Self {
         Self { is_in_template: true, ..self }
     }
@@ -141,59 +145,60 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reports an error here.
+    /// Reports an error.
     pub fn error(&self, message: impl Into<Message>) {
         self.report(Severity::Error, message.into());
     }
 
-    /// Reports an error here, where there is then no value.
+    /// Reports an error and returns `None`.
     pub fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
         self.error(message);
         None
     }
 
-    /// Reports a warning here.
+    /// Reports a warning.
     pub fn warn(&self, message: impl Into<Message>) {
         self.report(Severity::Warning, message.into());
     }
 
-    /// Reports a note here.
+    /// Reports a note.
     pub fn note(&self, message: impl Into<Message>) {
         self.report(Severity::Note, message.into());
     }
 
-    /// The path of the field here, as its own document names it.
+    /// Returns the path of the field. For a translated value, it is the path in the original
+    /// document.
     pub fn path(&self) -> String {
         let original = self.is_translated.then(|| self.findings.translated_field(self.position));
         original.flatten().unwrap_or_else(|| self.field.clone())
     }
 
-    /// The name of the field here.
+    /// Returns the name of the field.
     pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
     }
 
-    /// The name of the file, without folders and ending.
+    /// Returns the name of the file, without folders and extension.
     pub fn file_stem(&self) -> &'a str {
         let name =
             self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
-    /// The position as text.
+    /// Returns the position as text.
     pub fn location(&self) -> String {
         self.findings.location(self.position)
     }
 
-    /// The result of `read`, unless it reports an error.
+    /// Returns the result of `read`, unless `read` reports an error.
     pub fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         self.result_or_error(read).ok()
     }
 
-    /// The result of `read`, unless it reports an error or has none.
+    /// Returns the result of `read`, unless it reports an error or returns `None`.
     ///
     /// # Errors
-    /// The message of its first error; `None` if it has no result for another reason.
+    /// The first error that `read` reported; `None` if it returned `None` without an error.
     pub fn result_or_error<T>(
         &self,
         read: impl FnOnce() -> Option<T>,
@@ -228,7 +233,7 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::List(_))
     }
 
-    /// Returns true for `null`, and for text, a list or a mapping without anything in it; reports nothing.
+    /// Returns true for `null`, and for an empty text, list or mapping; reports nothing.
     pub fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::Null => true,
@@ -249,23 +254,23 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::Bool(true))
     }
 
-    /// Returns true for an expression of a template; reports nothing.
+    /// Returns true for an expression of an ARM template; reports nothing.
     pub fn is_expression(&self) -> bool {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
     }
 
-    /// Returns true if a file states this value.
+    /// Returns true if the value is in a file.
     pub fn is_stated(&self) -> bool {
         self.position != SourcePosition::NOWHERE
     }
 
-    /// The position in the files, to compare it with others.
+    /// Returns the position, for comparison.
     pub fn position(&self) -> SourcePosition {
         self.position
     }
 
-    /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
-    /// nothing as known.
+    /// Returns the value at a path of fields such as `spec.sink`. Reports nothing and marks no
+    /// field as known.
     pub fn peek(&self, path: &str) -> Option<Self> {
         path.split('.').try_fold(self.clone(), |of, name| {
             let Value::Map(entries) = &of.node.value else { return None };
@@ -274,29 +279,29 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The text here, if this is text and no expression; reports nothing.
+    /// Returns the text if the value is text and not an expression; reports nothing.
     pub fn peek_text(&self) -> Option<&'a str> {
         let Value::Text(text) = &self.node.value else { return None };
         if self.is_in_template { super::template_text::literal(text) } else { Some(text) }
     }
 
-    /// The text at a path of fields, empty where there is none; reports nothing.
+    /// Returns the text at a path of fields, or an empty text; reports nothing.
     pub fn text_at(&self, path: &str) -> &'a str {
         self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
     }
 
-    /// Text.
+    /// Reads text.
     pub fn text(&self) -> Option<&'a str> {
         self.peek_text().or_else(|| self.expected(TEXT))
     }
 
-    /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
+    /// Reads text and parses it. Errors do not quote it: it may be a secret by mistake.
     pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
     }
 
-    /// Text; a whole number or boolean is taken as its text.
+    /// Reads text, or a whole number or boolean as text.
     pub fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
@@ -307,13 +312,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads a boolean.
     pub fn boolean(&self) -> Option<bool> {
         let Value::Bool(value) = self.node.value else { return self.expected(FLAG) };
         Some(value)
     }
 
-    /// A whole number within the range.
+    /// Reads a whole number within a range.
     pub fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
             return self.expected(WHOLE_NUMBER);
@@ -323,7 +328,7 @@ impl<'a> Cursor<'a> {
         inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
     }
 
-    /// A number, exactly as it is written.
+    /// Reads a number exactly.
     pub fn number(&self) -> Option<Number> {
         let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
@@ -335,7 +340,7 @@ impl<'a> Cursor<'a> {
         Number::parse(&text).or_else(|| self.expected(NUMBER))
     }
 
-    /// A duration within the range, in milliseconds.
+    /// Reads a duration within a range, in milliseconds.
     pub fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
             return self.expected(DURATION);
@@ -362,27 +367,27 @@ impl<'a> Cursor<'a> {
         self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
     }
 
-    /// The value of one of these words.
+    /// Reads one of these words, and returns its value.
     pub fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
     }
 
-    /// Reports a word that is none of these.
+    /// Reports an unknown word.
     pub fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let message = Message::new(format!("{} is not known here", quoted(word)));
         self.refuse(message.help(hint(word, &known)))
     }
 
-    /// The one of these values whose word this is.
+    /// Reads a word, and returns the value that has it.
     pub fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
         let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
         self.choice(&words)
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
             return self.expected(LIST);
@@ -396,22 +401,22 @@ impl<'a> Cursor<'a> {
         Some(elements.iter().enumerate().map(element).collect())
     }
 
-    /// The elements of a list, none of any other value; reports nothing.
+    /// Returns the elements of a list, and nothing for any other value; reports nothing.
     pub fn peek_list(&self) -> Vec<Self> {
         self.is_list().then(|| self.list()).flatten().unwrap_or_default()
     }
 
-    /// The entries of a mapping, none of any other value; reports nothing.
+    /// Returns the entries of a mapping, and nothing for any other value; reports nothing.
     pub fn peek_entries(&self) -> Vec<Entry<'a>> {
         self.is_mapping().then(|| self.entries()).flatten().unwrap_or_default()
     }
 
-    /// The elements of a list, each as `read` reads it.
+    /// Reads each element of a list with `read`.
     pub fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
         read_each(&self.list()?, read)
     }
 
-    /// The entries of a mapping with free keys.
+    /// Returns the entries of a mapping with free keys.
     pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
@@ -420,7 +425,7 @@ impl<'a> Cursor<'a> {
         self.map().map(|entries| entries.iter().map(entry).collect())
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     pub fn json(&self) -> serde_json::Value {
         json(&self.node.value)
     }
@@ -439,7 +444,8 @@ impl<'a> Cursor<'a> {
         self.path_with(format_args!("{dot}{name}"))
     }
 
-    /// The path here with an end. It is empty if nothing is reported: nobody sees it then, and texts take time.
+    /// Appends to the path. A silent cursor has an empty path, because no finding needs it and
+    /// building it takes time.
     fn path_with(&self, end: fmt::Arguments<'_>) -> String {
         if self.reported == Reported::Nothing {
             String::new()
@@ -449,7 +455,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The right spelling of a value that is only spelled as another kind, as help.
+/// Returns help for a value that is only spelled as another kind.
 fn spelling(what: &str, value: &Value) -> Option<String> {
     match (what, value) {
         (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {
@@ -499,7 +505,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// The values of these elements. Each is read, even after an error: all of them get their findings.
+/// Reads each element, even after an error, so that each gets its findings.
 pub fn read_each<'a, T>(
     elements: &[Cursor<'a>],
     read: impl Fn(&Cursor<'a>) -> Option<T>,

@@ -1,7 +1,7 @@
-//! The fields of a mapping while they are read.
+//! [`Fields`]: the fields of a mapping while they are read.
 //!
-//! Separate from the cursor because it has state: fields that were not read are reported as unknown
-//! in the end.
+//! This module is separate from the cursor because it has state: at the end, fields that were not
+//! read are reported as unknown.
 
 use std::cell::RefCell;
 
@@ -14,13 +14,13 @@ use super::cursor::Cursor;
 pub struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
-    /// The mappings that have the fields which are missing here, the first of them first.
+    /// The mappings that supply missing fields, in order of precedence.
     bases: Vec<Cursor<'a>>,
     asked: RefCell<Vec<&'a str>>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of this mapping, none of them read yet.
+    /// Returns the fields of a mapping, none of them read yet.
     pub fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
         Self { of, entries, bases, asked: RefCell::default() }
     }
@@ -30,27 +30,27 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|(key, _)| key.value == name)
     }
 
-    /// The mapping itself.
+    /// Returns the mapping itself.
     pub fn parent(&self) -> &Cursor<'a> {
         &self.of
     }
 
-    /// Marks these fields as known: they are read elsewhere.
+    /// Marks fields as known, because other code reads them.
     pub fn accept(&self, names: &[&'static str]) {
         self.asked.borrow_mut().extend(names);
     }
 
-    /// Marks every field as known: they are not checked.
+    /// Marks every field as known, so that none is reported.
     pub fn accept_rest(&self) {
         self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
     }
 
-    /// The field of this mapping itself, if it is there.
+    /// Returns the field of this mapping itself.
     pub fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
     }
 
-    /// The field of the first base that has it and not as `null`.
+    /// Returns the field of the first base that states it, unless it is `null`.
     pub fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
         self.stated_by_bases(name).next()
     }
@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
         stated.filter(|cursor| !cursor.is_null())
     }
 
-    /// The mappings that this field has in the documents after the one whose field this is.
+    /// Returns the mappings for this field in the documents after the one that contains `at`.
     pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
         let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
@@ -72,17 +72,17 @@ impl<'a> Fields<'a> {
         Some(self.of.child(key, node))
     }
 
-    /// This mapping, then the bases.
+    /// Returns this mapping, followed by the bases.
     pub fn documents(&self) -> Vec<Cursor<'a>> {
         std::iter::once(&self.of).chain(&self.bases).cloned().collect()
     }
 
-    /// The field, if it is there.
+    /// Returns the field of this mapping, otherwise that of a base.
     pub fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.of_base(name))
     }
 
-    /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
+    /// Returns the field unless it is `null`: exported resources have `null` for absent fields.
     pub fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         let own = self.own(name);
         let base = self.of_base(name);
@@ -98,7 +98,7 @@ impl<'a> Fields<'a> {
         own.filter(|own| !own.is_null()).or(base)
     }
 
-    /// The field of this mapping itself; reported at the mapping where it is missing.
+    /// Returns the field of this mapping itself. Reports a missing field at the mapping.
     pub fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.report_missing(name))
     }
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
         missing.refuse(format!("{name} is missing"))
     }
 
-    /// The field as `read` reads it, if it is there.
+    /// Reads the field with `read`, if it exists.
     pub fn read<T>(
         &self,
         name: &'static str,
@@ -118,33 +118,33 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(|cursor| read(&cursor))
     }
 
-    /// Returns true for a field that is `true`.
+    /// Returns true if the field is `true`.
     pub fn is_true(&self, name: &'static str) -> bool {
         self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
     }
 
-    /// A field that is a mapping; `null` counts as absent.
+    /// Reads a field that is a mapping; `null` counts as absent.
     pub fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.given(name)?.mapping(read)
     }
 
-    /// A cursor that reports at the key of a field, if it is there.
+    /// Returns a cursor that reports at the key of a field.
     pub fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
         Some(Cursor { position: key.position, ..self.of.child(key, node) })
     }
 
-    /// The same, unless the field is `null`.
+    /// Returns a cursor that reports at the key of a field, unless the field is `null`.
     pub fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.given(name).and_then(|_| self.key(name))
     }
 
-    /// Reports the fields that were not asked for.
+    /// Reports the fields that were not read.
     pub fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        // Exports of other formats have `null` for whatever a resource does not state.
+        // Exports of other formats have `null` for everything that a resource does not state.
         let is_absent =
             |node: &Node| self.of.unknown == Severity::Warning && matches!(node.value, Value::Null);
         let is_unknown =
@@ -153,7 +153,8 @@ impl<'a> Fields<'a> {
             let (position, field) = (key.position, self.of.path_to(&key.value));
             let at = Cursor { position, field, ..self.of.clone() };
             if key.value.starts_with("//") || key.value.starts_with("/*") {
-                // Whatever it hides, a filter perhaps, would be missing.
+                // An error, because the comment may hide a field such as a filter, which would then
+                // be missing.
                 let message =
                     "a comment of JSON in YAML, which reads it as a part of the name behind it";
                 at.error(
@@ -168,12 +169,13 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
+    /// Reads the fields of a mapping. Fields that `read` does not ask for are reported as unknown.
     pub fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.mapping_over(&[], read)
     }
 
-    /// The same, with the fields of other mappings where they are missing in this one.
+    /// Reads the fields of a mapping. Other mappings supply the fields that are missing in this
+    /// one.
     pub fn mapping_over<T>(
         &self,
         bases: &[Self],

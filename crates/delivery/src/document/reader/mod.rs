@@ -1,9 +1,9 @@
-//! A cursor that reads typed values from a document and reports invalid ones.
+//! [`Cursor`]: reads typed values from a document, and reports invalid ones.
 //!
-//! Separate so that the families of dialects contain only their fields and what they mean. A
-//! reading method returns the value, or reports and returns `None`; reading always continues. A
-//! finding has the position of the value, of the key for an unknown field, of the parent for a
-//! missing one.
+//! This module is separate so that the families of dialects contain only their fields and meanings.
+//! A method returns the value, or reports a finding and returns `None`; reading then continues. A
+//! finding has the position of the value. For an unknown field it has the position of the key, and
+//! for a missing field that of the parent.
 
 mod cursor;
 mod fields;

@@ -1,10 +1,11 @@
-//! Text of ARM templates: literal text, or an expression such as `[parameters('endpoint')]`.
+//! Strings of ARM templates: literal text, or an expression such as `[parameters('endpoint')]`.
 //!
-//! Separate because the rule is Azure's. Expressions are not evaluated: their values are known to a deployment only.
+//! This module is separate because the rule belongs to Azure. Expressions are not evaluated,
+//! because only a deployment determines their values.
 //! <https://learn.microsoft.com/azure/azure-resource-manager/templates/template-expressions>
 
-/// The literal text of a text in a template; `None` for an expression. Of text in brackets, two at the beginning stand
-/// for one: `[[a]` is `[a]`.
+/// Returns the literal text of a string in a template; `None` for an expression. Within brackets,
+/// `[[` at the beginning stands for `[`: `[[a]` is `[a]`.
 pub(super) fn literal(text: &str) -> Option<&str> {
     let in_brackets = text.strip_prefix('[').filter(|rest| rest.ends_with(']'));
     match in_brackets {

@@ -1,11 +1,11 @@
-//! The CloudEvent that a message is converted to: how its attributes are taken from the message, and how it is
-//! written.
+//! Writes the CloudEvent into which a message is converted, and reads its attributes from the
+//! message.
 //!
-//! Separate because all three services need it. Values are copied as the publisher spelled them.
+//! Separate because all three services need it. Values keep the publisher's spelling.
 
 use crate::event::Members;
 
-/// A text that could not be converted to a CloudEvent, and why.
+/// A text that could not be converted into a CloudEvent, with the reason.
 #[derive(Debug)]
 pub(super) struct Unconverted {
     pub(super) text: String,
@@ -18,28 +18,28 @@ impl Unconverted {
     }
 }
 
-/// The raw value of a member that is a non-empty string.
+/// Returns the raw value of a member that is a non-empty string.
 pub(super) fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
 }
 
-/// The same for a required member.
+/// Returns the raw value of a required member.
 pub(super) fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
     non_empty(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
 }
 
-/// The part between the quotes of a JSON string.
+/// Returns the part between the quotes of a JSON string.
 fn inner(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// JSON strings, joined to one.
+/// Joins JSON strings into one.
 pub(super) fn joined(parts: &[Option<&str>], between: &str) -> String {
     let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
     format!("\"{}\"", parts.join(between))
 }
 
-/// A CloudEvent whose attributes are JSON values already; those without a value are left out.
+/// Writes a CloudEvent whose attributes are already JSON. Attributes without a value are omitted.
 pub(super) fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
     let mut event = String::from(r#"{"specversion":"1.0""#);
     let data = [("datacontenttype", Some(r#""application/json""#)), ("data", Some(data))];

@@ -1,7 +1,7 @@
-//! A record's body, taken apart into the texts of its elements.
+//! Splits the body of a record into the texts of its elements.
 //!
-//! Separate from decoding, because a large record is divided before all of it is decoded: a text of
-//! an element costs a few bytes, a decoded event many more.
+//! Separate from decoding, because a large record is divided before it is decoded completely: the
+//! text of an element costs a few bytes, and a decoded event costs many more.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,8 +14,8 @@ use super::service::decode_text;
 use crate::event::json::{array, without_mark};
 use crate::event::{Element, Input, Malformed};
 
-/// The elements of a record's body, in order, not decoded yet. A JSON array has one per element, an S3
-/// notification one per record in it, anything else is one.
+/// The undecoded elements of a record's body, in order. A JSON array has one element per member,
+/// and an S3 notification has one per record. Any other body is one element.
 #[derive(Debug)]
 pub struct Elements<'a> {
     body: &'a Arc<str>,
@@ -24,10 +24,10 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Takes a body apart. A mark of byte order before JSON is no part of it.
+    /// Splits a body. Skips a byte order mark before JSON.
     ///
     /// # Errors
-    /// [`Malformed::NotJson`] when it begins like an array and is none.
+    /// [`Malformed::NotJson`] if the body begins like an array and is not one.
     pub fn of(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
         let text = if input == Input::Opaque { body } else { without_mark(body) };
         let texts: Vec<&str> = if input != Input::Opaque && text.trim_start().starts_with('[') {
@@ -51,13 +51,13 @@ impl<'a> Elements<'a> {
         Ok(Self { body, input, texts })
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there are none: the body is an empty array.
+    /// True if the body is an empty array.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
@@ -66,20 +66,21 @@ impl<'a> Elements<'a> {
     /// Decodes the element with this index.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such element.
     #[must_use]
     pub fn decode(&self, index: usize) -> Element {
         let text = &self.texts[index];
-        // Most records are one event: its text is not copied.
+        // Most records are one event, whose text is not copied.
         let is_whole = text.len() == self.body.len();
         let text = if is_whole { Arc::clone(self.body) } else { text.as_ref().into() };
         decode_text(&text, self.input)
     }
 
-    /// A body with the elements of this range, each to the byte. All of them are the body itself.
+    /// Returns a body with the elements of this range, byte for byte. The range of all elements
+    /// returns the original body.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// If there are fewer elements.
     #[must_use]
     pub fn body_of(&self, range: Range<usize>) -> Arc<str> {
         if range == (0..self.len()) {

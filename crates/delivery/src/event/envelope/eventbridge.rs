@@ -1,10 +1,14 @@
-//! Events of Amazon EventBridge, as a rule sends them to a queue.
+//! Reads events of Amazon EventBridge, as a rule sends them to a queue.
 //!
-//! The CloudEvents project has no adapter for them. `id`, `source` and `time` keep their names,
-//! `detail-type` is the type, the first of the `resources` the subject, `detail` the data. The rest
-//! are extensions: `account`, `region`, `replayname` of an event replayed from an archive, and
-//! `resources`, the list as JSON in one string, where there are several. Only `version`, which is
-//! always "0", is left out.
+//! The CloudEvents project defines no adapter for them, so the mapping is our own:
+//! - `id`, `source` and `time` keep their names.
+//! - `detail-type` is `type`, and `detail` is `data`.
+//! - The first of the `resources` is `subject`. If there are several, the extension `resources` has
+//!   the list as JSON in one string.
+//! - `account`, `region` and `replay-name` (of an event replayed from an archive) become the
+//!   extensions `account`, `region` and `replayname`.
+//! - `version` is dropped, because it is always "0".
+//!
 //! <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>
 
 use serde_json::value::RawValue;
@@ -41,7 +45,7 @@ fn converted(members: &Members<'_>) -> Result<String, String> {
         .filter(|first| first.starts_with('"') && *first != "\"\"");
     let several = members.get("resources").filter(|_| resources.len() > 1).map(quoted);
     required(members, "source")?;
-    // EventBridge allows any text as a source.
+    // EventBridge allows any text as a source, but CloudEvents requires a URI reference.
     let source = quoted(&reference(&members.text("source").ok_or("source is not a string")?));
     let attributes = [
         ("type", Some(required(members, "detail-type")?)),

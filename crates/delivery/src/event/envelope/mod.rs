@@ -1,15 +1,15 @@
-//! Messages of AWS services, converted to CloudEvents: Amazon SNS, Amazon EventBridge, Amazon S3.
+//! Converts messages of Amazon SNS, Amazon EventBridge and Amazon S3 into CloudEvents.
 //!
 //! Separate because AWS defines these formats and may change them. The mappings of SNS and S3 are
 //! those of the CloudEvents project
-//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); it has none for
-//! EventBridge; see that module. Values keep the publisher's spelling: their raw text is copied,
-//! never parsed and serialized again. From then on the new event is what is queued, posted and
-//! stored.
+//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>). The mapping of
+//! EventBridge is in its module. Values keep the publisher's spelling: their raw text is copied,
+//! and never parsed and serialized again. From then on, the new event is queued, posted and stored.
 //!
-//! A message that is a CloudEvent already stays as it is: a publisher may send one through any of
-//! the three. Whether a record is converted is decided elsewhere: by its topic's `input`, or where
-//! the record names no topic, which none of the three can, by the publisher it names.
+//! A message that is a CloudEvent already stays unchanged, because a publisher may send one through
+//! any of the three services. The `input` of the topic decides whether a record is converted. A
+//! record without a topic is read by its publisher, because none of the three services can name a
+//! topic.
 
 mod cloud_event;
 mod elements;
@@ -26,7 +26,7 @@ pub use self::publisher::{Publisher, input_of};
 use crate::event::json::without_mark;
 use crate::event::{Element, Input, Members};
 
-/// Which of the three services wrote a record, recognised by its fields.
+/// Returns the publisher of a record from SNS, EventBridge or S3, recognised by its fields.
 #[must_use]
 pub fn publisher(body: &str) -> Option<Publisher> {
     let body = without_mark(body);
@@ -39,8 +39,8 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         .or_else(|| s3::publisher(&members))
 }
 
-/// Reads a record's body into its events, in order: a JSON array is one event per element, an S3
-/// notification is one event per record in it.
+/// Decodes the body of a record into its events, in order. A JSON array has one event per element,
+/// and an S3 notification has one event per record.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     match Elements::of(body, input) {

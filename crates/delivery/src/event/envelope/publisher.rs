@@ -1,6 +1,7 @@
-//! A publisher that cannot name a topic, and how its records are read.
+//! Publishers that cannot name a topic, and the input of their records.
 //!
-//! Separate because each service names its publishers in a way of its own, and a topic lists them.
+//! Separate because each service identifies its publishers differently, and a Topic document lists
+//! them.
 
 use std::fmt;
 
@@ -9,16 +10,16 @@ use crate::event::Input;
 /// A publisher that cannot set the `topic` attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Publisher {
-    /// The SNS topic of this ARN.
+    /// The SNS topic with this ARN.
     SnsTopic(String),
-    /// The EventBridge source of this name.
+    /// The EventBridge source with this name.
     EventSource(String),
-    /// The S3 bucket of this name.
+    /// The S3 bucket with this name.
     Bucket(String),
 }
 
 impl fmt::Display for Publisher {
-    /// The field of a Topic document that names it, and its name.
+    /// Prints the field of a Topic document that names the publisher, and its value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SnsTopic(arn) => write!(f, "snsTopic {arn}"),
@@ -28,7 +29,7 @@ impl fmt::Display for Publisher {
     }
 }
 
-/// The input of records of this publisher.
+/// Returns the input that reads the records of this publisher.
 #[must_use]
 pub const fn input_of(publisher: &Publisher) -> Input {
     match publisher {

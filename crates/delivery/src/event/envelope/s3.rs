@@ -1,9 +1,9 @@
-//! Event notifications of Amazon S3, as a bucket sends them to a queue.
+//! Reads event notifications of Amazon S3, as a bucket sends them to a queue.
 //!
-//! One notification has a list of records, and each is an event. Ids follow the adapter: those of
-//! the request, so the events of one request that deletes many objects share an id and differ in
-//! `subject`. The test event that S3 sends when notifications are set up is delivered too: it shows
-//! that the route to the subscriber works.
+//! A notification has a list of records, and each record is an event. Ids follow the adapter of the
+//! CloudEvents project: they are request ids. The events of one request that deletes several
+//! objects therefore share an id and differ in `subject`. S3 sends a test event when notifications
+//! are set up. It is delivered too, to show that the route to the subscriber works.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-s3.md>,
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 
@@ -15,7 +15,7 @@ use super::cloud_event::{Unconverted, cloud_event, joined, non_empty, required};
 use super::publisher::Publisher;
 use crate::event::Members;
 
-/// `Event` of the message that S3 sends when a notification is set up.
+/// Value of `Event` in the test event.
 const TEST_EVENT: &str = "s3:TestEvent";
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
@@ -30,7 +30,7 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     (!bucket.is_empty()).then(|| Publisher::Bucket(bucket.into_owned()))
 }
 
-/// A notification, taken apart into one for each of its records. Anything else stays as it is.
+/// Splits a notification into one notification per record. Returns any other text unchanged.
 pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
     let members = Members::parse(text).ok().filter(|it| it.get("specversion").is_none());
     match members.as_ref().and_then(|members| records(members).ok()) {
@@ -42,7 +42,7 @@ pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// The event of a notification with one record, or of a test event.
+/// Converts a notification with one record, or a test event.
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     if is_test(members) {
         return test_event(text.trim(), members).map_err(|why| Unconverted::new(text.trim(), why));
@@ -66,7 +66,7 @@ fn records<'a>(members: &Members<'a>) -> Result<Vec<&'a RawValue>, String> {
     list.ok_or_else(|| "Records has to be a list".to_owned())
 }
 
-/// One record as an event; the record itself stays the data.
+/// Converts one record. The whole record is the data.
 fn of_record(record: &str) -> Result<String, String> {
     Members::parse(record).map_err(|why| why.to_string()).and_then(|members| {
         let s3 = object(&members, "s3").ok_or("s3 has to be an object")?;
@@ -88,7 +88,7 @@ fn of_record(record: &str) -> Result<String, String> {
     })
 }
 
-/// The test event names no region; its other fields are mapped like those of a record.
+/// Converts a test event like a record. It names no region.
 fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     required(members, "RequestId").map(|request| {
         let source = joined(&[Some("\"aws:s3\""), non_empty(members, "Bucket")], ".");
@@ -103,7 +103,7 @@ fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     })
 }
 
-/// A member that is an object.
+/// Returns a member that is an object.
 fn object<'a>(members: &Members<'a>, name: &str) -> Option<Members<'a>> {
     members
         .get(name)

@@ -1,6 +1,6 @@
-//! The text of one element, read by the rules of the service that its input names.
+//! Decodes the text of one element by the rules of the service that its input names.
 //!
-//! Separate from the elements of a record, because this converts one of them, whatever the others are.
+//! Separate from [`Elements`](super::Elements), which splits a record whatever the elements mean.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::{eventbridge, s3, sns};
 use crate::event::json::escaped;
 use crate::event::{Element, Input, Malformed, Members, decode_one};
 
-/// Makes a CloudEvent of a message.
+/// Converts a message into a CloudEvent.
 type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
 
-/// Reads the text of one element: a message of SNS, EventBridge or S3 as a CloudEvent, any other input
-/// as it is.
+/// Decodes the text of one element. A message of SNS, EventBridge or S3 becomes a CloudEvent, and
+/// any other text stays unchanged.
 pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     let convert: Convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
@@ -40,7 +40,7 @@ pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     }
 }
 
-/// What SNS sent is never delivered with what ends its subscription, whatever its topic reads.
+/// Removes the members that can end the SNS subscription, whatever the input of the topic.
 fn without_subscription(element: Element, input: Input) -> Element {
     let Element::Event(event) = &element else { return element };
     match sns::other_event(event) {

@@ -1,11 +1,11 @@
-//! Messages of Amazon SNS, as a queue without raw delivery receives them.
+//! Reads messages of Amazon SNS, as a queue without raw delivery receives them.
 //!
-//! The adapter reads the headers that an HTTP subscriber receives; a queue receives the same values
-//! in the body, and the ARN of its subscription only inside `UnsubscribeURL`. Where the message
-//! itself is a CloudEvent, that is the event.
+//! The adapter of the CloudEvents project reads the headers of an HTTP subscriber. A queue gets the
+//! same values in the body, but gets the ARN of its subscription only inside `UnsubscribeURL`. A
+//! message that is a CloudEvent itself becomes the event.
 //!
-//! Subscribers are not those who subscribed the queue to the topic: what would let them change that is
-//! left out of the event, and confirmations are no events at all.
+//! Receivers of events must not be able to change the subscription of the queue. Members that allow
+//! this are removed, and confirmations are malformed events.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-sns.md>,
 //! <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>
 
@@ -16,11 +16,11 @@ use super::publisher::Publisher;
 use crate::event::json::quoted;
 use crate::event::{Event, Members, Shape, is_cloud_event};
 
-/// The `Type` of what was published.
+/// `Type` of a published message.
 const NOTIFICATION: &str = "Notification";
-/// The values of `Type` that SNS sends.
+/// All values of `Type` that SNS sends.
 const TYPES: [&str; 3] = [NOTIFICATION, "SubscriptionConfirmation", "UnsubscribeConfirmation"];
-/// Members with which whoever reads them can subscribe the queue, or end its subscription.
+/// Members that let a reader subscribe the queue, or end its subscription.
 const ENDS_THE_SUBSCRIPTION: [&str; 3] = ["UnsubscribeURL", "SubscribeURL", "Token"];
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
@@ -32,7 +32,7 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Why it is no event, if it asks to confirm a subscription, or the end of one.
+/// Returns the reason why a request for confirmation is not an event; `None` for other messages.
 fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
@@ -41,8 +41,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
     ))
 }
 
-/// A message of SNS that its topic does not read as one: a notification without what its subscribers must
-/// not have. `None` for an event that holds nothing of that.
+/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification that its topic reads
+/// as another input. Returns `None` for an event without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {
@@ -58,13 +58,13 @@ pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> 
     ends_it.then(|| Ok(members.without(&ENDS_THE_SUBSCRIPTION)))
 }
 
-/// The notification as a CloudEvent.
+/// Converts a notification into a CloudEvent, without the members of [`ENDS_THE_SUBSCRIPTION`].
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     let data = || members.without(&ENDS_THE_SUBSCRIPTION);
     converted(members, data).map_err(|why| Unconverted::new(text, why))
 }
 
-/// The same with all of its members.
+/// Converts a notification into a CloudEvent with all of its members.
 pub(super) fn whole_event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     converted(members, || text.trim().to_owned()).map_err(|why| Unconverted::new(text, why))
 }
@@ -93,7 +93,8 @@ fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<Str
     Ok(cloud_event(&attributes, &data()))
 }
 
-/// The ARN of the queue's subscription, from its unsubscribe URL; it begins with the topic's ARN.
+/// Returns the ARN of the queue's subscription from its unsubscribe URL. It begins with the ARN of
+/// the topic.
 fn subscription_arn(members: &Members<'_>) -> Option<String> {
     let (address, topic) = (members.text("UnsubscribeURL")?, members.text("TopicArn")?);
     let (_, query) = address.split_once('?')?;

@@ -1,6 +1,7 @@
-//! The stored consent of a destination, and the document that holds it.
+//! The stored consent of a destination, and its document.
 //!
-//! Separate because its versions are read for ever. It holds no secret, not even the query of the address.
+//! Separate because all of its versions must stay readable. It contains no secret, not even the
+//! query of the address.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::rate::Rate;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, NoFields};
 use crate::time::moment::rfc3339;
 
-/// The version that is written.
+/// The version that this program writes.
 const VERSION: u32 = 1;
 
 /// A stored consent.
@@ -20,11 +21,11 @@ pub struct Granted {
     pub destination: String,
     /// The handshake: `eventgrid` or `cloudevents`.
     pub handshake: String,
-    /// The origin, where the handshake has one.
+    /// The origin, if the handshake has one.
     pub origin: Option<String>,
-    /// The allowed rate.
+    /// The allowed rate of requests.
     pub rate: Rate,
-    /// When it was given.
+    /// Time of the consent in milliseconds since 1970.
     pub granted_ms: u64,
 }
 
@@ -42,13 +43,13 @@ struct GrantedV1 {
     origin: Option<String>,
     allowed_rate: String,
     granted_ms: u64,
-    /// The same for people; never read.
+    /// Time of the consent for people; never read.
     #[serde(default)]
     granted: String,
 }
 
 impl Granted {
-    /// A consent of this destination by this handshake, granted now.
+    /// Creates a consent of this destination by this handshake, granted now.
     #[must_use]
     pub fn new(destination: &Destination, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
         let (handshake, origin) = match consent {
@@ -66,7 +67,7 @@ impl Granted {
         }
     }
 
-    /// The document to store.
+    /// Writes the document to store.
     #[must_use]
     pub fn write(&self) -> String {
         let document = GrantedV1 {
@@ -84,10 +85,10 @@ impl Granted {
     /// Reads a stored document.
     ///
     /// # Errors
-    /// Why, as text, when it is not ours, or of a newer version.
+    /// The problem, if it is invalid or of a newer version.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        // Checked before the rest, which a newer version may have changed.
+        // Checked first, because a newer version may have changed all other fields.
         if v != VERSION {
             return Err(format!(
                 "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"

@@ -1,6 +1,7 @@
 //! The key under which a consent is stored.
 //!
-//! Separate because it is kept for ever: another key for the same address would ask its destination again.
+//! Separate because it must never change: with another key for the same address, its destination
+//! would be validated again.
 
 use std::fmt;
 
@@ -10,10 +11,10 @@ use url::Url;
 use crate::subscription::{CloudEventsHandshake, Consent, NoFields};
 use crate::table::ItemKey;
 
-/// The end of the key of an item that holds a consent.
+/// Suffix of the sort key of an item with a consent.
 const CONSENT: &str = "#consent";
 
-/// The key of a stored consent: the namespace that it was given to, and a SHA-256 of the handshake and the address.
+/// The key of a stored consent: its namespace, and a SHA-256 of the handshake and the address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsentKey {
     namespace: String,
@@ -21,11 +22,11 @@ pub struct ConsentKey {
 }
 
 impl ConsentKey {
-    /// The key for this address and this handshake. The rate is not part of it.
+    /// Returns the key for this address and this handshake. The rate is not part of it.
     #[must_use]
     pub fn of(namespace: &str, url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
-            // Hashed, because the query of the address may hold secrets.
+            // Hashed, because the query of the address may contain secrets.
             Consent::EventGrid(NoFields) => format!("eventgrid\n{url}"),
             Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
@@ -34,7 +35,7 @@ impl ConsentKey {
         Self { namespace: namespace.to_owned(), asked: hex::encode(Sha256::digest(asked)) }
     }
 
-    /// Its item of the table.
+    /// Returns the key of the table item.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         ItemKey::new(&self.namespace, format!("{}{CONSENT}", self.asked))

@@ -1,12 +1,12 @@
 //! Endpoint validation: a destination consents before the first event is delivered.
 //!
-//! Separate because it is not a delivery: it has no event, is not counted as an attempt, and one
-//! consent holds for all subscriptions of an address. Here are the handshakes (`handshake`), the
+//! Separate because it is not a delivery: it has no event and is not an attempt, and one consent is
+//! valid for all subscriptions of an address. This module has the handshakes (`handshake`), the
 //! stored consent (`granted`, under a `key`), and the allowed `rate` of requests (`pace`).
 //!
-//! Promises: a consent is for one address and one handshake, and for one origin where the handshake
-//! has one. The stored document holds no secret, not even the address's query. Consents are never
-//! withdrawn here: delete the document and the destination is validated again.
+//! A consent is valid for one address and one handshake, and for one origin if the handshake has
+//! one. The stored document contains no secret, not even the query of the address. No code
+//! withdraws a consent: after its item is deleted, the destination is validated again.
 
 mod granted;
 mod handshake;

@@ -1,31 +1,31 @@
-//! Limits requests to a destination to the allowed rate, approximately.
+//! Limits requests to a destination to approximately the allowed rate.
 //!
-//! Each running function knows only of its own requests, so it keeps to its [`RateShare`]: the
-//! allowed rate divided by the number of functions that may run at once. A single one then never
-//! uses all of it, and all together never exceed it, except for a short burst: up to ten seconds'
-//! worth may be sent at once. Each delivery that has to wait gets a slot of its own, so that a
-//! hundred deliveries are not redelivered at the same time. A slot is a hint: a delivery that is
-//! redelivered is sent if the rate has room, else it gets another slot.
+//! Each function counts only its own requests, so it keeps to its [`RateShare`]: the allowed rate
+//! divided by the maximum number of concurrent functions. One function alone therefore never uses
+//! the whole rate. All together exceed it only in a short burst, of up to ten seconds' worth of
+//! requests.
 //!
-//! Pure: the time is an argument, and the whole state is two timestamps.
+//! Each waiting delivery gets its own slot, so that a hundred deliveries do not return at the same
+//! time. A slot is a hint: a returning delivery is sent if the rate has room, and gets another slot
+//! otherwise. Pure: the time is an argument, and the whole state is two timestamps.
 
 use super::rate::Rate;
 use crate::time::duration::SECOND_MS;
 use crate::waits::DELAY_MAX_MS;
 
-/// The burst: this much of the rate may be sent at once.
+/// Length of the burst: this much of the rate may be sent at once.
 const BURST_MS: u64 = 10 * SECOND_MS;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 
-/// The part of a rate that one function may use.
+/// The share of one function in a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateShare {
-    /// The time between two requests; 0 means no limit.
+    /// Interval between two requests; 0 means no limit.
     interval_ms: u64,
 }
 
 impl RateShare {
-    /// The share of one of this many functions.
+    /// Returns the share of one of this many functions.
     #[must_use]
     pub fn of(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
@@ -39,30 +39,30 @@ impl RateShare {
     }
 }
 
-/// The state of the rate limit of one destination.
+/// The rate limit of one destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Until when the requests that were sent use up the rate.
+    /// Time until which sent requests use up the rate.
     reserved_until_ms: u64,
-    /// The last slot that was given to a waiting delivery.
+    /// Time of the last slot that was given to a waiting delivery.
     last_slot_ms: u64,
 }
 
 impl Pace {
-    /// Lets a request be sent now, or returns how long to wait for a slot.
+    /// Allows a request now, or returns the wait for a slot.
     ///
     /// # Errors
     /// The wait, at most 15 minutes.
     pub fn go(&mut self, share: RateShare, now_ms: u64) -> Result<(), u64> {
         let RateShare { interval_ms } = share;
-        // At less than one request in ten seconds there is no burst.
+        // Below one request in ten seconds there is no burst.
         let ahead_ms = BURST_MS.saturating_sub(interval_ms);
         if interval_ms == 0 || self.reserved_until_ms <= now_ms.saturating_add(ahead_ms) {
             self.reserved_until_ms = self.reserved_until_ms.max(now_ms).saturating_add(interval_ms);
             return Ok(());
         }
         let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
-        // No message can be delayed longer; what comes early asks again.
+        // Longest delay of one message. A delivery that returns early asks again.
         let latest_ms = now_ms.saturating_add(DELAY_MAX_MS);
         self.last_slot_ms =
             free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);

@@ -1,31 +1,32 @@
 //! The rate of requests that a destination allows.
 //!
-//! Separate because a handshake grants it, a stored consent keeps it, and requests are paced by it.
+//! Separate because a handshake grants it, a stored consent contains it, and the pace of requests
+//! depends on it.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// How many requests a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
+/// The number of requests that a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
 /// `WebHook-Allowed-Rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// `*`: there is no limit.
+    /// `*`: no limit.
     Unlimited,
-    /// This many a minute.
+    /// This many requests per minute.
     PerMinute(NonZeroU32),
 }
 
 impl Rate {
-    /// Reads `*` or a positive number; one above `u32` is clamped.
+    /// Parses `*` or a positive number. A number above `u32::MAX` becomes `u32::MAX`.
     ///
     /// # Errors
-    /// The text is neither.
+    /// The problem, if the text is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text == "*" {
             return Ok(Self::Unlimited);
         }
-        // Checked by hand, since `parse` accepts a plus sign.
+        // Checked separately, because `parse` accepts a plus sign.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
         let invalid =

@@ -1,15 +1,20 @@
-//! How many replies may follow from one published event.
+//! Limits the number of replies that may follow from one published event.
 //!
-//! The length of a chain of replies is bounded, but not its width: two subscriptions that answer each
-//! other's answers would make thousands of requests out of one event. So the deliveries that replies lead
-//! to are counted. Those of the first generation, which answer the event itself, are free: without a loop
-//! there are seldom others. From then on each delivery carries how many may still follow from it, and an
-//! answer to it divides what remains. An event that goes on to another topic counts like an answer if the topics
-//! may lead it back; if not, as many deliveries follow as the files say, and none is refused. A dead letter that
-//! goes to a topic is no answer and is never refused, but what it leads to there shares what its delivery had
-//! left. A share belongs to one branch, so nothing has to be counted together where branches run at the same
-//! time. Where more subscriptions can answer an event, or send its dead letters to a topic, than its budget has
-//! deliveries, each has a share of one: then the bound is their number.
+//! A limit on the length of a chain of replies does not limit its width: two subscriptions that
+//! reply to each other's replies could turn one event into thousands of requests. Therefore the
+//! deliveries that follow from replies are counted.
+//!
+//! - Deliveries of the first generation, which reply to the event itself, are free: without a loop
+//!   there are rarely others.
+//! - From then on, each delivery carries its remaining budget, and a reply to it divides that.
+//! - A forwarded event counts like a reply if its topics may lead it back. Otherwise the files
+//!   limit its deliveries, and none is refused.
+//! - A dead letter for a topic is never refused. Events that follow from it share the rest of its
+//!   delivery's budget.
+//!
+//! A share belongs to one branch, so concurrent branches need no common counter. If more
+//! subscriptions can reply than the budget has deliveries, each has a share of one, and their
+//! number is the limit.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +24,11 @@ use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::topic_settings::REPLIES_MAX;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// The longest chain of replies.
+/// Maximum length of a chain of replies.
 pub const HOPS_MAX: u32 = 10;
 
-/// What may still follow from all of the deliveries together that one answer leads to, or an event that goes on
-/// to this topic; `None` if there may not be so many.
+/// Returns the remaining budget of all deliveries that follow from one reply, or from an event that
+/// is forwarded to `onward`. Returns `None` if the budget does not allow this many deliveries.
 pub(in crate::machine) fn left_after(
     answered: &Delivery,
     onward: Option<&TopicName>,
@@ -39,8 +44,9 @@ pub(in crate::machine) fn left_after(
     }
 }
 
-/// How many deliveries may follow from a delivery. One of a published event has the share that its topic says;
-/// each that a dead letter of such an event led to has a share of that.
+/// Returns the budget of a delivery. A delivery of a published event has a share of the topic's
+/// `maxReplies`. A delivery that follows from a dead letter of that event has a share of that
+/// share.
 pub(in crate::machine) fn left_before(
     delivery: &Delivery,
     catalogue: &Catalogue,
@@ -52,13 +58,14 @@ pub(in crate::machine) fn left_before(
     }
 }
 
-/// How many deliveries may follow from a reply. An older version sent it without the number.
+/// Returns the budget that a reply carries. A reply without one has the default.
 pub(super) fn left(reply: &Delivery) -> u32 {
     reply.replies_left.unwrap_or(REPLIES_MAX)
 }
 
-/// The topics to which no dead letter goes of what follows from a delivery: these, and the topic of notices if
-/// one led here. Nobody is told of its dead letters, because that would be another notice, and another reply.
+/// Returns the topics that must not get a dead letter of events that follow from a delivery: these
+/// topics, and the topic of notices if the event came from there. A dead letter about a notice
+/// would cause another notice, and another reply.
 pub(in crate::machine) fn via(
     delivery: &Delivery,
     mut topics: Vec<TopicName>,
@@ -71,7 +78,7 @@ pub(in crate::machine) fn via(
     topics
 }
 
-/// Why nothing follows from a delivery, for people.
+/// Describes why nothing may follow from a delivery, for people.
 pub(in crate::machine) fn over_budget(
     delivery: &Delivery,
     subscription: &Subscription,
@@ -88,7 +95,7 @@ pub(in crate::machine) fn over_budget(
     )
 }
 
-/// The topics to read before it can be said whether an event that goes on may come back: none, if nobody asks.
+/// Returns the topics that have to be read before the return of a forwarded event can be decided.
 #[must_use]
 pub fn unread_topics(
     delivery: &Delivery,
@@ -103,13 +110,15 @@ pub fn unread_topics(
     reached.into_iter().filter(|topic| !catalogue.knows(topic)).collect()
 }
 
-/// Whether an event that goes on to a topic may come back to another. Of a topic that was not read nobody knows.
+/// True if an event that is forwarded to one topic may come back to another. An unread topic may
+/// lead anywhere.
 fn may_lead_back(to: TopicName, back: &TopicName, catalogue: &Catalogue) -> bool {
     let leads_back = |topic: &TopicName| topic == back || !catalogue.knows(topic);
     reachable(to, catalogue).iter().any(leads_back)
 }
 
-/// This topic, and where an event of it may come: as it is, as an answer or as a dead letter.
+/// Returns this topic, and all topics that an event of it can reach: forwarded, as a reply, or as a
+/// dead letter.
 fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     let (mut open, mut reached) = (vec![topic], BTreeSet::new());
     while let Some(topic) = open.pop() {
@@ -122,21 +131,23 @@ fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     reached
 }
 
-/// What may follow from one delivery of a published event: each subscription that takes the event and can
-/// answer it has the same share, and so has each whose dead letters go to a topic where they can be answered.
+/// Returns the share of one delivery of a published event. All subscriptions that match the event
+/// and can cause replies have equal shares: by their reply, by forwarding, or by a dead letter on a
+/// topic with replies.
 fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) -> u32 {
     let topic = &delivery.subscription.topic;
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.settings.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
     let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
-    // Its own subscription may have changed since, and not be among them.
+    // The delivery's own subscription may have changed, and may be missing in the count.
     let share = budget / u32::try_from(leading_on).unwrap_or(u32::MAX).max(1);
-    // Of many that can answer most do not, so none is left without.
+    // At least one, because most subscriptions that can reply do not.
     share.max(budget.min(1))
 }
 
-/// Whether replies may follow from a delivery to this subscription: to its answer, to an event that it sends on, or
-/// to its dead letter. Most topics of dead letters have nobody who answers.
+/// True if replies may follow from a delivery to this subscription: from its response, from an
+/// event that it forwards, or from its dead letter. Most topics of dead letters have no
+/// subscription that replies.
 fn leads_on(subscription: &Subscription, catalogue: &Catalogue) -> bool {
     let may_answer = |of: &Subscription| of.reply.is_some() || of.other_topics().next().is_some();
     let is_answered = |topic: TopicName| {

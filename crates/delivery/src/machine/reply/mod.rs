@@ -1,12 +1,13 @@
-//! Replies: answers that carry an event, and their deliveries.
+//! Replies: responses that contain an event, and their deliveries.
 //!
-//! Knative: a subscriber may answer with a CloudEvent. For a reply address, it is a delivery of its own, with attempts of its own.
-//! For a topic, it is published there once. Either is enqueued before the answered delivery is done. A plain body is neither a reply nor an error. Replies to
-//! replies are counted, because two subscriptions can answer each other for ever: past [`HOPS_MAX`] of
-//! them in a chain, or past a [`budget`] of all that follow from one event, they become dead letters.
+//! In Knative a subscriber may respond with a CloudEvent. A reply to an address becomes a delivery
+//! with its own attempts. A reply to a topic is published there once. Either is enqueued before the
+//! original delivery is done. A plain body is neither a reply nor an error. Two subscriptions could
+//! reply to each other forever, so replies are counted. Beyond [`HOPS_MAX`] replies in a chain, or
+//! the [`budget`] of one event, a reply becomes a dead letter.
 //!
-//! Promises: a reply is delivered completely or becomes a dead letter, never in part. The same
-//! answer to the same attempt yields the same ids.
+//! A reply is delivered as a whole or becomes a dead letter. The same response to the same attempt
+//! yields the same ids.
 
 pub(super) mod budget;
 
@@ -32,8 +33,8 @@ use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// What follows from the answer to a successful delivery: nothing, unless its subscription takes
-/// replies and the answer is one.
+/// Returns what follows from the response to a successful delivery: nothing, unless its
+/// subscription accepts replies and the response is a reply.
 #[must_use]
 pub fn follow_ups(
     delivery: &Delivery,
@@ -63,7 +64,7 @@ pub fn follow_ups(
     }
 }
 
-/// A delivery that was answered with a reply.
+/// A delivery whose response is a reply.
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
@@ -72,7 +73,7 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// The reply for the reply address, or a dead letter.
+    /// Returns the delivery of the reply to the reply address, or a dead letter.
     fn deliver(&self, event: Event) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let left = budget::left_after(delivery, None, catalogue, 1, now_ms);
@@ -88,13 +89,13 @@ impl Answered<'_> {
         self.refuse(event, (Reason::ReplyLoop, refused))
     }
 
-    /// The reply for all subscriptions of a topic, or a dead letter.
+    /// Returns the publication of the reply to a topic, or a dead letter.
     fn publish(&self, event: Event, to: &TopicName) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let from = Source { delivery, subscription, catalogue, now_ms };
         let origin = Origin::made_by(delivery.id, event.text());
         let message = from.left_after(&event, to, false).and_then(|left| {
-            // An answer is a new event.
+            // A reply is a new event, so it has visited no topics.
             from.publish(&event, origin, to, left, via(delivery, Vec::new(), catalogue))
         });
         match message {
@@ -103,7 +104,7 @@ impl Answered<'_> {
         }
     }
 
-    /// One dead letter for all deliveries that the reply would have led to.
+    /// Returns one dead letter for all deliveries that would have followed from the reply.
     fn refuse(&self, event: Event, (reason, why): Refused) -> Vec<FollowUp> {
         let replies_left = Some(budget::left_before(self.delivery, self.catalogue, self.now_ms));
         let reply = Delivery { replies_left, ..self.reply(event, DeliveryTarget::Reply) };
@@ -117,9 +118,10 @@ impl Answered<'_> {
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
-    /// The same without any of the reply. With the event that was answered it would be as if that could not be read.
+    /// Returns a dead letter without any part of the reply. The original event is not in it either,
+    /// because it would then seem unreadable.
     fn dead_letter_without_reply(&self, why: Cow<'static, str>) -> Vec<FollowUp> {
-        // What was made for this reply may repeat a part of it.
+        // A text that was made for this reply may quote it.
         let why = match why {
             Cow::Borrowed(why) => why,
             Cow::Owned(_) => "it cannot be read",
@@ -132,14 +134,14 @@ impl Answered<'_> {
         self.dead_letter(String::new(), Reason::MalformedEvent, &why)
     }
 
-    /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
-    /// letter like any other, and goes to its sink.
+    /// Replaces a reply that is too large to store by the event that it replies to. The dead letter
+    /// goes to the subscription's sink like any other.
     fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
         let last_response = beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec();
         let reply = Delivery {
-            // Not a new event, so it brings along its origin, what is left to it and where it has been.
+            // The original event keeps its origin, its remaining budget and its visited topics.
             origin: delivery.origin.clone(),
             replies_left: Some(budget::left_before(delivery, catalogue, now_ms)),
             via: via(delivery, delivery.via.clone(), catalogue),
@@ -153,8 +155,8 @@ impl Answered<'_> {
         send_to_sink(letter, subscription, catalogue, now_ms)
     }
 
-    /// A reply that cannot be delivered is stored in the deployment's container. It is not sent to
-    /// an address or a topic as a sink, which might reply to it again.
+    /// Stores an undeliverable reply in the deployment's container. A sink that is an address or a
+    /// topic might reply to it again.
     fn undeliverable(
         &self,
         reply: Delivery,
@@ -179,22 +181,22 @@ impl Answered<'_> {
         Delivery {
             target,
             hops: self.delivery.hops.saturating_add(1),
-            // An answer is a new event.
+            // A reply is a new event, so it has visited no topics.
             via: via(self.delivery, Vec::new(), self.catalogue),
-            // A reply without a trace of its own stays in the trace of the event it answers.
+            // A reply without its own trace belongs to the trace of the original event.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
             ..Delivery::new(event, self.subscription.name.clone(), origin, self.now_ms)
         }
     }
 }
 
-/// What an answer is that declares itself a reply.
+/// The kind of a response that declares itself a reply.
 pub(crate) enum ReplyKind {
-    /// Its body is an event, or becomes one with its headers.
+    /// The body is an event, alone or together with the headers.
     Event,
-    /// It cannot be read as one.
+    /// The response cannot be decoded as an event.
     Unreadable,
-    /// There is more of it than was read.
+    /// The response is longer than was read.
     TooLarge,
 }
 
@@ -208,16 +210,16 @@ impl ReplyKind {
     }
 }
 
-/// The content of an answer that declares itself a CloudEvent.
+/// The content of a response that declares itself a CloudEvent.
 enum ReplyContent<'a> {
     Event(Event),
-    /// Its text, and why it is no event.
+    /// The text, and the reason why it is not an event.
     Unreadable(String, Cow<'static, str>),
     TooLarge(&'a [u8]),
 }
 
 impl ReplyContent<'_> {
-    /// Makes an event unreadable that is published for an impossible moment.
+    /// Marks an event with an impossible `deliverat` as unreadable.
     fn possible(self, now_ms: u64) -> Self {
         match self {
             Self::Event(event) => match check_moment(&event, now_ms) {
@@ -232,8 +234,8 @@ impl ReplyContent<'_> {
 const MIXED: &str =
     "its ce-… headers name another event than its body: only one of both can be meant";
 
-/// Returns true for an answer that declares itself a reply, by its status, its content type, and whether it has the
-/// header `ce-specversion`.
+/// True for a response that declares itself a reply, by its status, its content type, or the header
+/// `ce-specversion`.
 #[must_use]
 pub fn declares_reply(status: u16, content_type: Option<&str>, has_version: bool) -> bool {
     let is_event = has_version || ContentMode::of(content_type) != ContentMode::Data;
@@ -256,10 +258,10 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
         Ok(text) => text,
         Err((text, why)) => return Some(ReplyContent::Unreadable(text, why)),
     };
-    // Inside JSON an escape means the same, and SQS refuses some characters themselves.
+    // An escape has the same meaning in JSON, and SQS refuses some characters.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
-        // Readers of the headers would get another event than readers of the body.
+        // Receivers that read the headers would get another event than those that read the body.
         Element::Event(event) if mode != ContentMode::Data && is_other(content, &event) => {
             ReplyContent::Unreadable(text.to_string(), MIXED.into())
         }
@@ -270,8 +272,8 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     })
 }
 
-/// Returns true if the headers of a reply name another event than its body. They may repeat it (HTTP protocol
-/// binding, 3.2).
+/// True if the headers of a reply name another event than its body. They may repeat it (HTTP
+/// protocol binding, 3.2).
 fn is_other(content: &Content, event: &Event) -> bool {
     let members = event.members();
     let differs = |(name, value): &(String, String)| {
@@ -281,7 +283,8 @@ fn is_other(content: &Content, event: &Event) -> bool {
     content.attributes.iter().any(differs)
 }
 
-/// The event of an answer that declares itself one, as JSON; else its text, and why it is none.
+/// Returns the event of a response that declares itself one, as JSON. The error has its text, and
+/// the reason why it is not an event.
 fn event_text(
     mode: ContentMode,
     content: &Content,
@@ -298,14 +301,14 @@ fn event_text(
             Err(unreadable("of the formats of events only application/cloudevents+json is read"))
         }
         (ContentMode::Data, _) => binary::structured(&content.attributes, content_type, body)
-            // What cannot be decoded is kept as it came.
+            // A header that cannot be decoded is kept as received.
             .map_err(|why| {
                 (binary::structured_plain(&content.attributes, content_type, body), why.into())
             }),
     }
 }
 
-/// Replaces each character that no queue accepts; SQS refuses an empty message, too.
+/// Replaces each character that no queue accepts, and an empty text, which SQS refuses too.
 fn queueable(text: &str) -> String {
     let replaced = |c| if is_queue_character(c) { c } else { char::REPLACEMENT_CHARACTER };
     let text: String = text.chars().map(replaced).collect();

@@ -1,8 +1,9 @@
-//! Gives the answer of a service the status that it counts as.
+//! Translates the response of an AWS service to the equivalent HTTP status.
 //!
-//! Separate because services report failures in ways of their own: throttling with status 400, a refused event in an answer with
-//! status 200, a failed function in a header. The retry policy of the subscription decides by statuses, so the answer gets the
-//! status that an HTTP endpoint would have sent. The body stays as it was received.
+//! This module is separate because each service reports failures differently. Examples are
+//! throttling with status 400, a refused event with status 200, and a failed function in a header.
+//! The subscription's retry policy decides by status. So the response gets the status that an HTTP
+//! endpoint would have sent. The body stays unchanged.
 
 use serde_json::Value as Json;
 
@@ -11,15 +12,15 @@ use crate::delivery::outcome::{Content, Exchange, TransportResult};
 use crate::request::{Needs, Request};
 use crate::subscription::aws::AwsService;
 
-/// The longest error code that is quoted.
+/// Maximum length of an error code in messages.
 const CODE_MAX_BYTES: usize = 80;
-/// The header of a function that failed.
+/// Header that reports a failed function.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
-/// The header with the code of an error.
+/// Header with an error code.
 const ERROR_TYPE: &str = "x-amzn-errortype";
 
 impl Request {
-    /// The exchange as an HTTP endpoint would have answered, if the request went to an AWS target; any other one is unchanged.
+    /// Translates the response to a request to an AWS target. Other exchanges stay unchanged.
     #[must_use]
     pub fn understood(&self, exchange: Exchange) -> Exchange {
         match self.needs {
@@ -39,7 +40,7 @@ fn understood(service: AwsService, exchange: Exchange) -> Exchange {
     };
     let Some((failure, code)) = failure else { return exchange };
     let Some(failure) = failure else {
-        // An unknown code: the status decides, unless that was a success.
+        // An unknown code with a success status counts as 500. Otherwise the status decides.
         return if is_success { counted(exchange, 500, &code, status) } else { exchange };
     };
     match failure.status() {
@@ -52,7 +53,7 @@ fn understood(service: AwsService, exchange: Exchange) -> Exchange {
     }
 }
 
-/// The exchange with another status; the detail keeps what the service sent.
+/// Replaces the status; the detail keeps the original status.
 fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Exchange {
     if counted_as == sent {
         return exchange;
@@ -63,7 +64,7 @@ fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Ex
     exchange.with_detail(format_args!("{code}, sent with status {sent}"))
 }
 
-/// The failure that an answer with a status of success reports.
+/// Returns the failure that a response with a success status reports.
 fn failure_in_success(
     service: AwsService,
     headers: &[(String, String)],
@@ -93,11 +94,11 @@ fn failure_in_success(
     };
     let is_taken =
         if service == AwsService::Sns { is_in_xml() } else { entry[receipt].is_string() };
-    // Another server answers so, or the answer is cut: the event may be lost.
+    // Without a receipt, the event may be lost: another server responded, or the response was cut.
     (!is_taken).then(|| (Some(AwsFailure::Unavailable), format!("an answer without {receipt}")))
 }
 
-/// The code of an error: in a header, in JSON, or in XML.
+/// Finds an error code in a header, in JSON, or in XML.
 fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
     let of_header = header(headers, ERROR_TYPE).map(code_of).filter(|code| !code.is_empty());
     let of_json = || {
@@ -106,7 +107,7 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
             .into_iter()
             .find_map(|name| Some(code_of(answer[name].as_str()?)))
     };
-    // The second form is for JSON that was cut, because it was long.
+    // The second form is for long JSON that was cut.
     let of_text = || {
         let text = String::from_utf8_lossy(body);
         [("<Code>", "</Code>"), ("\"__type\":\"", "\"")].into_iter().find_map(|(begin, end)| {
@@ -118,8 +119,9 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
     of_header.or_else(of_body)
 }
 
-/// A code without the name space before it and the address after it: `com.amazonaws.sqs#QueueDoesNotExist`,
-/// `AWS.SimpleQueueService.NonExistentQueue`, `ResourceNotFoundException:http://…`.
+/// Removes the namespace and the address around a code. Examples are
+/// `com.amazonaws.sqs#QueueDoesNotExist`, `AWS.SimpleQueueService.NonExistentQueue` and
+/// `ResourceNotFoundException:http://…`.
 fn code_of(text: &str) -> String {
     let code = text.rsplit('#').next().unwrap_or_default();
     let code = code.split([':', ';']).next().unwrap_or_default();

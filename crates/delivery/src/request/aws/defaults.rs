@@ -1,4 +1,4 @@
-//! The parameters that a service requires and a subscription may leave out. They are made of the event.
+//! Defaults of required AWS parameters, derived from the event.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
@@ -9,19 +9,20 @@ use crate::delivery::outcome::Unsendable;
 use crate::subscription::aws::{AwsService, AwsTarget, seconds};
 use crate::time::moment;
 
-/// The longest group of messages.
+/// Maximum length of a message group id.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const GROUP_MAX_BYTES: usize = 128;
-/// The longest key of a record.
+/// Maximum length of a partition key.
 /// <https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html>
 const KEY_MAX_CHARS: usize = 256;
-/// Everything that a group may not have, besides other than ASCII.
+/// Characters that a message group id cannot have, in addition to non-ASCII ones.
 const NO_GROUP: &AsciiSet = &CONTROLS.add(b' ');
 
-/// Adds the required parameters that are not stated.
+/// Adds the required parameters that the subscription does not state.
 ///
 /// # Errors
-/// [`Unsendable::Impossible`] when the event lacks what a required parameter is made of.
+/// [`Unsendable::Impossible`] if the event lacks the attribute from which a required parameter is
+/// derived.
 pub(super) fn add(
     parameters: &mut Map<String, Json>,
     target: &AwsTarget,
@@ -31,7 +32,7 @@ pub(super) fn add(
     let id = || Json::from(delivery.id.to_string());
     match target.arn.service() {
         AwsService::Sqs | AwsService::Sns if target.arn.is_fifo() => {
-            // Every attempt has this id, so the service drops a repetition.
+            // Every attempt has the same id, so the service drops duplicates.
             parameters.entry("MessageDeduplicationId").or_insert_with(id);
             if !parameters.contains_key("MessageGroupId") {
                 parameters
@@ -55,7 +56,7 @@ pub(super) fn add(
             }
         }
         AwsService::StepFunctions => {
-            // An execution of the same name is not started twice.
+            // Step Functions starts only one execution with the same name.
             parameters.entry("name").or_insert_with(id);
         }
         AwsService::Kinesis if !parameters.contains_key("PartitionKey") => {
@@ -73,20 +74,20 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The key that keeps related events in order: the subject, else the id of the event.
+/// Returns the key that keeps related events in order: the subject, otherwise the id of the event.
 fn key(event: &Json, delivery: &Delivery) -> String {
     let named = ["subject", "id"].into_iter().filter_map(|name| event[name].as_str());
     let mut named = named.filter(|text| !text.is_empty());
     named.next().map_or_else(|| delivery.id.to_string(), ToOwned::to_owned)
 }
 
-/// A key as the group of messages: percent-encoded, and replaced by a digest if it is too long.
+/// Returns a key as a message group id: percent-encoded, or a digest if it is too long.
 fn group(key: &str) -> String {
     let encoded = utf8_percent_encode(key, NO_GROUP).to_string();
     if encoded.len() <= GROUP_MAX_BYTES { encoded } else { digest(&encoded) }
 }
 
-/// The digest of a text, as a UUID.
+/// Returns the digest of a text as a UUID.
 fn digest(text: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }

@@ -1,21 +1,22 @@
-//! The errors of the services, and the HTTP status that each counts as.
+//! The errors of AWS services, and the HTTP status for each.
 //!
-//! One table for all services: a code means the same everywhere. The codes are those of the SDKs, without the word `Exception` at
-//! the end. A code that is not here decides nothing, and the status of the answer counts.
+//! One table applies to all services, because a code has the same meaning in each. The codes are
+//! those of the SDKs, without the suffix `Exception`. For an unknown code, the status of the
+//! response counts.
 
 words! {
-    /// The meaning of a service's error for a delivery.
+    /// The meaning of an AWS error for a delivery.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsFailure {
-        /// The event arrived before: the service knows its name.
+        /// The service has already accepted an event with this name: a success, with status 200.
         Repeated = "repeated",
         /// Too many requests: retried, with status 429.
         Throttled = "throttled",
-        /// The service or the resource cannot take it now: retried, with status 503.
+        /// The service or the resource is unavailable: retried, with status 503.
         Unavailable = "unavailable",
         /// The function failed: retried, with status 502.
         Function = "function",
-        /// The request is wrong, and stays so: status 400.
+        /// The request is invalid, and stays invalid: status 400.
         Refused = "refused",
         /// The role has no permission: status 403.
         Denied = "denied",
@@ -23,13 +24,14 @@ words! {
         NotFound = "not found",
         /// The event is too large: status 413.
         TooLarge = "too large",
-        /// Our credentials are not valid now: the attempt was aborted, and is retried.
+        /// The credentials of the deployment are invalid at the moment. The attempt counts as
+        /// aborted and is retried.
         Credentials = "credentials",
     }
 }
 
 impl AwsFailure {
-    /// The status that an HTTP endpoint would have answered; `None` for a failure of ours.
+    /// Returns the equivalent HTTP status; `None` if the credentials are invalid.
     #[must_use]
     pub const fn status(self) -> Option<u16> {
         match self {
@@ -46,7 +48,7 @@ impl AwsFailure {
     }
 }
 
-/// The meaning of an error code; `None` if it is not known.
+/// Returns the meaning of an error code; `None` for an unknown one.
 #[must_use]
 pub fn failure_of(code: &str) -> Option<AwsFailure> {
     const SUFFIX: &str = "exception";
@@ -58,8 +60,9 @@ pub fn failure_of(code: &str) -> Option<AwsFailure> {
     found.map(|(_, failure)| *failure)
 }
 
-/// The codes of each failure.
-/// <https://docs.aws.amazon.com/general/latest/gr/CommonErrors.html> and the errors of each action in its API reference.
+/// The error codes by meaning. The sources are
+/// <https://docs.aws.amazon.com/general/latest/gr/CommonErrors.html> and the API reference of each
+/// action.
 const CODES: [(&[&str], AwsFailure); 8] = [
     (&["ExecutionAlreadyExists", "DurableExecutionAlreadyStarted"], AwsFailure::Repeated),
     (

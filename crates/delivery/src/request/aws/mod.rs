@@ -1,10 +1,11 @@
-//! The request of a delivery to an AWS target, and what its answer means.
+//! The request of a delivery to an AWS target, and the meaning of its response.
 //!
-//! Separate from requests to URLs, because a service has its own protocol: the event is one member of a message, and an answer
-//! with status 200 may be a failure. There is no SDK client: the sender of all deliveries sends and signs these requests, with its
-//! limits.
+//! This module is separate from requests to URLs because an AWS service has a protocol of its own.
+//! The event is one member of a message, and a response with status 200 may be a failure. There is
+//! no SDK client: the common sender sends and signs these requests, with its limits.
 //!
-//! Promises: a request has the members that the SDK of AWS would send for the same parameters. Only the ARN decides where it goes.
+//! A request has the members that the AWS SDK would send for the same parameters. Only the ARN
+//! determines the resource.
 
 mod answer;
 mod defaults;
@@ -28,10 +29,11 @@ use crate::subscription::header::{cannot_be_sent, check_value};
 use crate::subscription::{Method, Subscription};
 use crate::template::Values;
 
-/// The request of one attempt of a delivery to a target.
+/// Composes the request of one attempt of a delivery to an AWS target.
 ///
 /// # Errors
-/// [`Unsendable`] when a parameter cannot be made of the event, or the credentials were not looked up.
+/// [`Unsendable`] if a parameter cannot be made from the event, or if credentials were not looked
+/// up.
 pub(super) fn compose(
     subscription: &Subscription,
     target: &AwsTarget,
@@ -51,7 +53,7 @@ pub(super) fn compose(
     defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
     let Protocol { path, query, headers, body } =
         Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
-    // A parameter of Lambda is a header, perhaps with a text of the event.
+    // Checks headers, because Lambda parameters are headers and may contain text of the event.
     for (name, value) in &headers {
         check_value(value)
             .map_err(|problem| Unsendable::Impossible(cannot_be_sent(name, &problem)))?;
@@ -75,7 +77,7 @@ pub(super) fn compose(
     })
 }
 
-/// The parameters of the subscription, with their expressions rendered.
+/// Returns the parameters of the subscription, with rendered expressions.
 fn stated_parameters(
     target: &AwsTarget,
     values: Option<&Values>,

@@ -1,6 +1,8 @@
-//! The protocols of the services: JSON with a target header, the query protocol of SNS, and the path of Lambda.
+//! The protocols of AWS services: JSON with a target header, the query protocol of SNS, and the
+//! REST protocol of Lambda.
 //!
-//! Separate because it decides nothing: it writes bytes. Names of members and headers are those of the services' API references.
+//! This module is separate because it makes no decisions: it only serializes. Names of members and
+//! headers are those of the services' API references.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,12 +13,12 @@ use url::form_urlencoded::Serializer;
 
 use crate::subscription::aws::{AwsService, AwsTarget, TargetArn};
 
-/// All characters that a part of a path or a query cannot have (RFC 3986, 2.3).
+/// All characters that must be encoded in a part of a path or query (RFC 3986, 2.3).
 const NOT_UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The version of the API of SNS.
+/// Version of the SNS API.
 const SNS_VERSION: &str = "2010-03-31";
-/// The headers of Lambda by the parameters that they carry.
+/// Parameters of Lambda that are sent as headers.
 const LAMBDA_HEADERS: [(&str, &str); 5] = [
     ("InvocationType", "x-amz-invocation-type"),
     ("LogType", "x-amz-log-type"),
@@ -34,10 +36,11 @@ pub(super) struct Protocol {
 }
 
 impl Protocol {
-    /// The parts of a request with this payload and these parameters, whose types are those of the service.
+    /// Returns the parts of a request with this payload. The parameters must have the types of the
+    /// service.
     ///
     /// # Errors
-    /// The payload is not UTF-8 although the service takes text only.
+    /// The payload is not UTF-8, but the service accepts only text.
     pub(super) fn of(
         target: &AwsTarget,
         payload: Bytes,
@@ -59,7 +62,8 @@ impl Protocol {
                     "QueueUrl",
                     format!("{}{}/{}", arn.endpoint(), arn.account(), arn.name()).into(),
                 );
-                // Errors of SQS then have the header with their older code, as the SDKs ask for it.
+                // With this header, SQS sends its older error codes in a header. The SDKs send it
+                // too.
                 let mode = ("x-amzn-query-mode".to_owned(), "true".to_owned());
                 let mut protocol = json_request("1.0", "AmazonSQS.SendMessage", &members.into());
                 protocol.headers.push(mode);
@@ -95,7 +99,7 @@ fn text(payload: &[u8]) -> Result<&str, String> {
         .map_err(|_| "the service takes text only, and the body is not UTF-8".to_owned())
 }
 
-/// A request of the JSON protocol of this version.
+/// Returns a request of the JSON protocol in this version.
 fn json_request(version: &str, target: &str, members: &Json) -> Protocol {
     let headers = [
         ("content-type", format!("application/x-amz-json-{version}")),
@@ -109,7 +113,7 @@ fn json_request(version: &str, target: &str, members: &Json) -> Protocol {
     }
 }
 
-/// A request of the query protocol: a form. Attributes of the message are numbered.
+/// Returns a request of the query protocol, a form. Message attributes are numbered.
 fn form(members: &Map<String, Json>) -> Protocol {
     let mut form = Serializer::new(String::new());
     form.append_pair("Action", "Publish").append_pair("Version", SNS_VERSION);
@@ -135,7 +139,7 @@ fn form(members: &Map<String, Json>) -> Protocol {
     }
 }
 
-/// A call of a function: the payload is the body, and parameters are headers.
+/// Returns a Lambda invocation. The payload is the body, and parameters are headers.
 fn invoke(arn: &TargetArn, payload: Bytes, parameters: &Map<String, Json>) -> Protocol {
     let encoded = |text: &str| utf8_percent_encode(text, NOT_UNRESERVED).to_string();
     let header = |(parameter, header): (&str, &str)| {
@@ -150,7 +154,7 @@ fn invoke(arn: &TargetArn, payload: Bytes, parameters: &Map<String, Json>) -> Pr
     }
 }
 
-/// A scalar as text.
+/// Returns a scalar as text.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }

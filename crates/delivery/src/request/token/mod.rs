@@ -1,9 +1,10 @@
-//! A token for a destination: the request to its token server, what the answer means, and when another is fetched.
+//! Tokens for destinations: the request to the token server, the meaning of its response, and when
+//! to fetch another one.
 //!
-//! OAuth 2.0 with the credentials of a client (RFC 6749, 4.4 and 5). Pure: the exchange with the token server is made
-//! by whoever keeps a [`TokenState`], one at a time for each client.
+//! The protocol is OAuth 2.0 with client credentials (RFC 6749, 4.4 and 5). This module is pure.
+//! The owner of a [`TokenState`] exchanges the request, one at a time for each client.
 //!
-//! Promises: no error quotes more of an answer than the error code of RFC 6749, 5.2, and never a secret.
+//! An error quotes no part of a response except an error code of RFC 6749, 5.2, and never a secret.
 
 mod state;
 
@@ -23,13 +24,13 @@ use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::tls::CaBundle;
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
-/// A token server has this long to answer.
+/// Response timeout of a token server.
 pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
-/// How long a token is used of which the server does not say when it ends.
+/// Time for which a token is used if the server does not state its lifetime.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
-/// The longest token: with it the headers of a request are still accepted by most servers.
+/// Maximum length of a token. Most servers accept headers of this size.
 const TOKEN_MAX_BYTES: usize = 16 * 1_024;
-/// The error codes that are quoted (RFC 6749, 5.2 and 4.1.2.1; RFC 8707, 2).
+/// The error codes that messages quote (RFC 6749, 5.2 and 4.1.2.1; RFC 8707, 2).
 const CODES: [&str; 10] = [
     "invalid_request",
     "invalid_client",
@@ -43,10 +44,10 @@ const CODES: [&str; 10] = [
     "temporarily_unavailable",
 ];
 
-/// The request for a token; it carries no delivery.
+/// Returns the request for a token.
 ///
 /// # Errors
-/// When the secret of the client was not looked up.
+/// The secret of the client was not looked up.
 pub fn ask(
     client: &ClientCredentials,
     ca_bundle: Option<&CaBundle>,
@@ -80,7 +81,7 @@ pub fn ask(
         timeout_ms: TOKEN_TIMEOUT_MS,
         needs: Needs::Body,
         answer_max_bytes: ANSWER_MAX_BYTES,
-        // Its server may be beside the destination.
+        // The token server may have a certificate of the same authority as the destination.
         tls: RequestTls { ca_bundle: ca_bundle.cloned(), identity: None },
         signer: None,
         hidden: Vec::new(),
@@ -88,10 +89,10 @@ pub fn ask(
     })
 }
 
-/// The token in the answer to [`ask`].
+/// Returns the token in the response to the request of [`ask`].
 ///
 /// # Errors
-/// Why there is none, with the host of the server, and without anything secret.
+/// The reason why there is no token, with the host of the server and without secrets.
 pub fn read(
     client: &ClientCredentials,
     keyring: &Keyring,
@@ -140,9 +141,9 @@ struct Answer {
     expires_in: Option<Value>,
 }
 
-/// The token of a successful answer (RFC 6749, 5.1).
+/// Returns the token in a successful response (RFC 6749, 5.1).
 fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
-    // The error of the reader is dropped: it may quote the answer.
+    // Drops the parser's error: it may quote the response.
     let answer: Answer = serde_json::from_slice(body)
         .map_err(|_| "its answer is not a JSON object with an access_token".to_owned())?;
     if answer.token_type.is_some_and(|of| !of.eq_ignore_ascii_case("bearer")) {
@@ -160,10 +161,10 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
     })
 }
 
-/// A token that a header can carry.
+/// Checks that a header can contain the token.
 ///
 /// # Errors
-/// What is wrong with it, without the token.
+/// Describes the problem without the token.
 pub fn checked(token: String) -> Result<Secret, String> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("its token is not a text of visible characters".to_owned());
@@ -174,7 +175,7 @@ pub fn checked(token: String) -> Result<Secret, String> {
     Ok(Secret::new(token))
 }
 
-/// Seconds; some servers write them as text.
+/// Parses a number of seconds; some servers send it as text.
 fn seconds(expires_in: &Value) -> Option<u64> {
     match expires_in {
         Value::Number(number) => number.as_u64(),
@@ -183,7 +184,8 @@ fn seconds(expires_in: &Value) -> Option<u64> {
     }
 }
 
-/// The code of a refusal, if it is one that is known: any other text may be anything.
+/// Returns a known error code. Any other text is dropped, because it could be anything, even a
+/// secret.
 fn error_code(body: &[u8]) -> Option<&'static str> {
     #[derive(Deserialize)]
     struct Refusal {

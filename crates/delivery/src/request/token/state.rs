@@ -1,26 +1,29 @@
-//! [`TokenState`]: how long a token is used, and when another one is fetched.
+//! [`TokenState`]: the lifetime of a cached token, and when to fetch another one.
 //!
-//! Separate from how one is had: a token of OAuth 2.0 and credentials of AWS are kept alike.
+//! This module is separate from fetching, because OAuth 2.0 tokens and AWS credentials are cached
+//! by the same rules.
 //!
-//! Promises: a token is used until a minute before its end, or for half of its life if that is shorter, and
-//! a day at most. A failure is
-//! remembered for a few seconds, so that many deliveries at once ask once; so is a question that nobody waited for. After a token was refused another is fetched once
-//! a minute at most.
+//! - A token is used until one minute before its end. If half of its lifetime ends earlier, it is
+//!   used until then.
+//! - A token is used for at most one day.
+//! - After a failure, no token is fetched for a few seconds, so that many concurrent deliveries
+//!   cause one request. The same applies after a request whose caller stopped waiting.
+//! - After a destination refuses a token, another one is fetched at most once a minute.
 
 use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::waits;
 
-/// A token is not used any more this long before it ends.
+/// A token is not used in this time before its end.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
-/// A token is not used for longer, whatever its server says.
+/// Maximum time for which a token is used, whatever its server states.
 const LIFE_MAX_MS: u64 = DAY_MS;
-/// However early a token ends, it is used for what waited for it.
+/// Minimum time for which a token is used, so that the waiting deliveries can use it.
 const LIFE_MIN_MS: u64 = SECOND_MS;
-/// A refused token is replaced at most once in this time.
+/// Minimum time between two replacements of refused tokens.
 const REPLACED_EVERY_MS: u64 = MINUTE_MS;
 
-/// A token, and until when it is used.
+/// A token, and the time until which it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<T = Secret> {
     pub(super) value: T,
@@ -28,7 +31,7 @@ pub struct Token<T = Secret> {
 }
 
 impl<T> Token<T> {
-    /// A token that was asked for and granted at these times, and ends at this one.
+    /// Returns a token with the times of its request, of its response and of its end.
     #[must_use]
     pub fn ending(value: T, asked_ms: u64, granted_ms: u64, ends_ms: u64) -> Self {
         let life_ms = ends_ms.saturating_sub(asked_ms);
@@ -36,21 +39,22 @@ impl<T> Token<T> {
         Self::used_until(value, granted_ms, asked_ms.saturating_add(used_ms))
     }
 
-    /// A token that was granted at this time and is used until this one.
+    /// Returns a token that was granted at one time and is used until another.
     pub(super) fn used_until(value: T, granted_ms: u64, until_ms: u64) -> Self {
         Self { value, until_ms: until_ms.max(granted_ms.saturating_add(LIFE_MIN_MS)) }
     }
 }
 
-/// What is known of one token.
+/// The state of one cached token.
 #[derive(Debug)]
 pub struct TokenState<T = Secret> {
     token: Option<Token<T>>,
-    /// When no token could be had, and why.
+    /// Time and reason of the last failure to fetch a token.
     failed: Option<(u64, String)>,
-    /// When a token that had been refused was last to be replaced.
+    /// Time of the last replacement of a refused token.
     replaced_ms: Option<u64>,
-    /// When a token was last asked for, until the answer is kept: whoever asks may leave before it comes.
+    /// Time of the last request for a token, until its result is recorded. It stays if the caller
+    /// stops waiting.
     asked_ms: Option<u64>,
 }
 
@@ -60,19 +64,19 @@ impl<T> Default for TokenState<T> {
     }
 }
 
-/// What follows from a token that a destination refused.
+/// The next step after a destination refused a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused<T = Secret> {
-    /// There is another one by now.
+    /// Use this token, which was fetched in the meantime.
     Use(T),
-    /// Another one has to be asked for.
+    /// Fetch another token.
     Ended,
-    /// The refusal stands: another one was fetched a moment ago.
+    /// Accept the refusal, because another token was fetched a moment ago.
     Stands,
 }
 
 impl<T: Clone + PartialEq> TokenState<T> {
-    /// The token, or why there is none; `None` when one has to be asked for.
+    /// Returns the token, or the reason why there is none; `None` if a token must be fetched.
     #[must_use]
     pub fn current(&self, now_ms: u64) -> Option<Result<T, String>> {
         match (&self.token, &self.failed) {
@@ -84,14 +88,14 @@ impl<T: Clone + PartialEq> TokenState<T> {
         }
     }
 
-    /// What follows from the refusal of this token. It stays in use until there is another one: who else shows it may be
-    /// accepted.
+    /// Returns the next step after a destination refused this token. Until it is replaced, other
+    /// deliveries use it, because their destinations may accept it.
     pub fn refused(&mut self, token: &T, now_ms: u64) -> Refused<T> {
         let Some(known) = self.token.as_ref().filter(|known| now_ms < known.until_ms) else {
             return Refused::Ended;
         };
         if known.value != *token {
-            // It was fetched meanwhile.
+            // Another token was fetched in the meantime.
             return Refused::Use(known.value.clone());
         }
         let is_early = |at_ms: u64| now_ms.abs_diff(at_ms) < REPLACED_EVERY_MS;
@@ -102,21 +106,22 @@ impl<T: Clone + PartialEq> TokenState<T> {
         Refused::Ended
     }
 
-    /// How long to wait before a token is asked for: whoever asked a moment ago has left before the answer came.
+    /// Returns how long to wait before fetching a token. There is a wait if a caller fetched one a
+    /// moment ago and stopped waiting.
     #[must_use]
     pub fn wait_ms(&self, now_ms: u64) -> u64 {
         self.asked_ms.map_or(0, |at_ms| waits::token_ms(now_ms.abs_diff(at_ms)))
     }
 
-    /// Notes that somebody asks for a token.
+    /// Records that a caller fetches a token.
     pub fn ask(&mut self, now_ms: u64) {
         self.asked_ms = Some(now_ms);
     }
 
-    /// Keeps what asking brought, and returns it.
+    /// Records the result of fetching a token and returns it.
     ///
     /// # Errors
-    /// As what it brought.
+    /// The error of `fetched`.
     pub fn keep(&mut self, fetched: Result<Token<T>, String>, now_ms: u64) -> Result<T, String> {
         self.asked_ms = None;
         match fetched {

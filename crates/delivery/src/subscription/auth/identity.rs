@@ -1,7 +1,8 @@
-//! [`WebIdentity`]: a token in which AWS says who is calling (IAM outbound identity federation).
+//! [`WebIdentity`]: a token in which AWS states the identity of the caller (IAM outbound identity
+//! federation).
 //!
-//! Separate because nothing of it is a secret: whoever checks the token needs the issuer of the account and its keys, which
-//! are public, and the name of the role.
+//! This module is separate because this kind of authentication has no secrets. A receiver verifies
+//! the token with the account's issuer and keys, which are public, and with the name of the role.
 
 use std::ops::RangeInclusive;
 
@@ -14,12 +15,12 @@ use crate::subscription::auth::oauth2::check_parameter;
 use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// How long tokens are valid, if no lifetime is stated: as AWS has it.
+/// Default lifetime of tokens; AWS has the same default.
 /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetWebIdentityToken.html>
 pub const LIFETIME_DEFAULT_MS: u64 = 5 * MINUTE_MS;
-/// How long they may be valid; see [`LIFETIME_DEFAULT_MS`].
+/// Range of lifetimes; see [`LIFETIME_DEFAULT_MS`] for the source.
 pub const LIFETIMES_MS: RangeInclusive<u64> = MINUTE_MS..=HOUR_MS;
-/// The longest audience; see [`LIFETIME_DEFAULT_MS`].
+/// Maximum length of an audience; see [`LIFETIME_DEFAULT_MS`] for the source.
 pub const AUDIENCE_MAX_CHARS: usize = 1_000;
 
 record! {
@@ -37,7 +38,7 @@ fn audience_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
-/// A duration in whole seconds.
+/// The kind of a duration in whole seconds.
 struct Lifetime;
 
 impl Kind for Lifetime {
@@ -58,10 +59,10 @@ impl Kind for Lifetime {
     }
 }
 
-/// Whether a text can be an audience.
+/// Checks that a text can be an audience.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_audience(audience: &str) -> Result<(), String> {
     check_parameter(audience)?;
     if audience.chars().count() > AUDIENCE_MAX_CHARS {
@@ -70,10 +71,10 @@ pub fn check_audience(audience: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether tokens can be valid for so long.
+/// Checks that tokens can have this lifetime.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_lifetime(lifetime_ms: u64) -> Result<(), String> {
     if LIFETIMES_MS.contains(&lifetime_ms) && lifetime_ms.is_multiple_of(SECOND_MS) {
         return Ok(());

@@ -1,10 +1,11 @@
-//! [`Auth`]: how a destination learns who is calling.
+//! [`Auth`]: the authentication of requests to a destination.
 //!
-//! Separate from the headers of a subscription, because what is sent here is made of secrets and never of the
-//! event, and because a kind knows its own form: which secrets it needs, and what a request carries.
+//! This module is separate from the headers of a subscription because authentication depends on
+//! secrets and never on the event. Each kind defines which secrets it needs and which headers it
+//! adds.
 //!
-//! Promises: no value of a secret is in an error or printed. Does not look secrets up: they are in the keyring of
-//! the request.
+//! No error and no `Debug` form contains the value of a secret. This module does not look secrets
+//! up: it gets them in the keyring of the request.
 
 pub mod identity;
 pub mod oauth2;
@@ -24,7 +25,7 @@ use crate::subscription::kinds::headers::{self, STATED_PATTERN};
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::{Keyring, SecretName};
 
-/// The header of every kind but one that names its own.
+/// The header of all kinds of authentication except `header`, which names its own.
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {
@@ -90,17 +91,17 @@ record! {
     }
 }
 
-/// A token that is fetched before the request.
+/// The source of a token that is fetched before the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSource<'a> {
-    /// By the credentials of a client, from its server.
+    /// A token server, with the credentials of a client.
     Client(&'a ClientCredentials),
-    /// From AWS.
+    /// AWS, which issues a token with the identity of the role.
     Aws(&'a WebIdentity),
 }
 
 impl Auth {
-    /// The secrets with names that a request needs.
+    /// Lists the secrets that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let (first, second) = match self {
             Self::Basic(Basic { password: secret, .. })
@@ -113,7 +114,7 @@ impl Auth {
         first.into_iter().chain(second)
     }
 
-    /// Where the token comes from that a request needs, if it needs one.
+    /// Returns the source of the token that a request needs.
     #[must_use]
     pub fn token_source(&self) -> Option<TokenSource<'_>> {
         match self {
@@ -127,7 +128,7 @@ impl Auth {
         }
     }
 
-    /// For whom a request is signed with credentials of AWS, if it is.
+    /// Returns the scope of the AWS signature, if requests are signed with AWS credentials.
     #[must_use]
     pub fn signing_scope(&self) -> Option<&SigningScope> {
         match self {
@@ -141,7 +142,7 @@ impl Auth {
         }
     }
 
-    /// The names of the headers that are its own in a request.
+    /// Lists the names of the headers that this authentication sets.
     pub fn header_names(&self) -> impl Iterator<Item = &str> {
         let signing: &[&str] = match self {
             Self::Sigv4(_) => &SIGNING_HEADERS,
@@ -155,13 +156,13 @@ impl Auth {
         self.header_name().into_iter().chain(signing.iter().copied())
     }
 
-    /// Whether this header is its own.
+    /// Returns true if this authentication sets this header.
     #[must_use]
     pub fn has_header(&self, name: &str) -> bool {
         self.header_names().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// The name of the header that is made of its secrets, if there is one.
+    /// Returns the name of the header that contains secrets.
     fn header_name(&self) -> Option<&str> {
         match self {
             Self::Basic(_) | Self::Bearer(_) | Self::OAuth2(_) | Self::AwsIdentity(_) => {
@@ -172,10 +173,10 @@ impl Auth {
         }
     }
 
-    /// The header that is made of its secrets.
+    /// Returns the header that contains secrets.
     ///
     /// # Errors
-    /// [`HeaderError`] when a secret is missing or cannot be sent.
+    /// [`HeaderError`] if a secret is missing or cannot be sent.
     pub fn header(&self, keyring: &Keyring) -> Result<Option<(String, String)>, HeaderError> {
         let Some(name) = self.header_name() else { return Ok(None) };
         let value = match self {
@@ -195,7 +196,7 @@ impl Auth {
     }
 }
 
-/// The value of the header that shows a token.
+/// Returns the value of a header with a token.
 fn bearer(token: &str) -> Result<String, HeaderError> {
     if token.contains(char::is_whitespace) {
         let problem = "a token has no spaces, and no Bearer before it";
@@ -206,15 +207,15 @@ fn bearer(token: &str) -> Result<String, HeaderError> {
     Ok(format!("Bearer {token}"))
 }
 
-/// The JSON Schema of users.
+/// Returns the JSON Schema of the user of [`Auth::Basic`].
 fn user_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN, "not": { "pattern": ":" } })
 }
 
-/// Whether a text can be the user of [`Auth::Basic`] (RFC 7617, 2).
+/// Checks that a text can be the user of [`Auth::Basic`] (RFC 7617, 2).
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_user(user: &str) -> Result<(), String> {
     if user.is_empty() || user.contains(':') {
         return Err("a user is not empty and has no colon".to_owned());

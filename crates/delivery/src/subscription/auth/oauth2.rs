@@ -1,7 +1,7 @@
-//! [`ClientCredentials`]: a token of OAuth 2.0 that is fetched with the credentials of a client.
+//! [`ClientCredentials`]: an OAuth 2.0 token that is fetched with the credentials of a client.
 //!
-//! Separate because it is the one kind whose secret goes to another server than the destination. What is asked of that
-//! server, and what its answer means, is `request::token`.
+//! This module is separate because only this kind of authentication sends its secret to another
+//! server than the destination. `request::token` composes the token request and reads its response.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,14 +19,14 @@ use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::SecretName;
 
-/// The fields of the form that are stated by name, and so cannot be among its further parameters.
+/// Form fields that have a field of their own in documents. `parameters` must not contain them.
 pub const NAMED_PARAMETERS: [&str; 6] =
     ["grant_type", "client_id", "client_secret", "scope", "audience", "resource"];
-/// The most further parameters of a form.
+/// Maximum number of additional form fields.
 pub const PARAMETERS_MAX: usize = 10;
 
 words! {
-    /// Where a client shows its secret (RFC 6749, 2.3.1).
+    /// The place of the client secret in a token request (RFC 6749, 2.3.1).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Style {
         /// In the header `authorization`.
@@ -59,7 +59,7 @@ record! {
     }
 }
 
-/// The value of a field of the form.
+/// The kind of the value of a form field.
 pub(crate) const PARAMETER: Checked =
     Checked { max_chars: HEADER_VALUE_MAX_BYTES, check: check_parameter, schema: parameter_schema };
 
@@ -67,7 +67,7 @@ fn parameter_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
-/// Fields of the form by name.
+/// The kind of additional form fields, by name.
 pub(crate) struct Parameters;
 
 impl Kind for Parameters {
@@ -82,7 +82,7 @@ impl Kind for Parameters {
             ));
         }
         let mut parameters: Vec<_> = entries.into_iter().filter_map(parameter).collect();
-        // As the canonical form has them.
+        // Sorted as in the canonical form.
         parameters.sort();
         Some(parameters)
     }
@@ -105,7 +105,7 @@ impl Kind for Parameters {
         })
     }
 
-    /// The names: a value may be a secret.
+    /// Shows only names: a value may be a secret.
     fn shown(&self, value: &Self::Value) -> Json {
         let shown = value.iter().map(|(name, _)| (name.clone(), json!("[secret]")));
         Json::Object(shown.collect())
@@ -125,8 +125,8 @@ fn parameter(Entry { name, key, value }: Entry<'_>) -> Option<(String, String)> 
 }
 
 impl ClientCredentials {
-    /// The header `authorization` that shows its secret. Both parts are encoded as in a form before they are joined
-    /// (RFC 6749, 2.3.1).
+    /// Returns the header `authorization` with the client's secret. Both parts are form-encoded
+    /// before they are joined (RFC 6749, 2.3.1).
     #[must_use]
     pub fn basic(&self, secret: &str) -> String {
         let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
@@ -135,10 +135,10 @@ impl ClientCredentials {
     }
 }
 
-/// Whether a text can be the value of a field of the form.
+/// Checks that a text can be the value of a form field.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_parameter(value: &str) -> Result<(), String> {
     if value.is_empty() || check_value(value).is_err() {
         return Err(
@@ -149,10 +149,10 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a text can be the name of a further parameter.
+/// Checks that a text can be the name of an additional form field.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
         return Err(format!("{name} is a field of its own, or is sent anyway"));

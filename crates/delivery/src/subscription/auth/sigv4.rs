@@ -1,7 +1,9 @@
-//! [`SigningScope`]: for whom requests are signed with credentials of AWS (Signature Version 4).
+//! [`SigningScope`]: the scope of requests that are signed with AWS credentials (Signature Version
+//! 4).
 //!
-//! Separate because the credentials are no secrets with names: they are those of the deployment, and are had just
-//! before a request. The signature is made by the sender, since it covers what is sent.
+//! This module is separate because the credentials are no named secrets. They belong to the
+//! deployment and are fetched just before a request. The sender makes the signature, because the
+//! signature covers the bytes that are sent.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
@@ -10,19 +12,19 @@ use url::Url;
 use crate::document::kind::{Checked, Word};
 use crate::document::record::Required;
 
-/// The headers that a signature needs, which no subscription can list beside it.
+/// Headers that a signature sets; a subscription cannot set them.
 pub const SIGNING_HEADERS: [&str; 4] =
     ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"];
-/// The longest name of a region.
+/// Maximum length of a region's name.
 pub const REGION_MAX_BYTES: usize = 32;
 
 words! {
-    /// The services behind which endpoints of one's own are.
+    /// The services whose endpoints can belong to users.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum SigningService {
         /// API Gateway.
         ExecuteApi = "execute-api",
-        /// The URL of a function.
+        /// A Lambda function URL.
         Lambda = "lambda",
         /// VPC Lattice.
         VpcLattice = "vpc-lattice-svcs",
@@ -30,7 +32,7 @@ words! {
 }
 
 impl SigningService {
-    /// Whether a signature covers the body; VPC Lattice takes none that does.
+    /// Returns true if a signature covers the body. VPC Lattice refuses signatures that cover it.
     /// <https://docs.aws.amazon.com/vpc-lattice/latest/ug/sigv4-authenticated-requests.html>
     #[must_use]
     pub const fn signs_body(self) -> bool {
@@ -52,12 +54,13 @@ record! {
     }
 }
 
-/// The part of a path of Lambda's API that follows the version.
+/// The segment after the version in paths of the Lambda API.
 const FUNCTIONS: &str = "functions";
 
 impl SigningScope {
-    /// Returns true if a request to this URL, signed so, can call any function by the API of Lambda: only an AWS target may. The
-    /// host says nothing, because a server can pass a signed request on. The signature covers the path.
+    /// Returns true if a signed request to this URL could invoke any function through the Lambda
+    /// API. Only an AWS target may do that. The host is ignored, because a server can forward a
+    /// signed request. The path is reliable, because the signature covers it.
     #[must_use]
     pub fn is_of_api(&self, url: &Url) -> bool {
         let path = percent_decode_str(url.path()).decode_utf8_lossy();
@@ -72,10 +75,10 @@ fn region_schema() -> Json {
     json!({ "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
 }
 
-/// Whether a text can be the name of a region.
+/// Checks that a text can be the name of a region.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the problem.
 pub fn check_region(region: &str) -> Result<(), String> {
     let is_part = |part: &str| {
         !part.is_empty()

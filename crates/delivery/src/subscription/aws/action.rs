@@ -1,28 +1,28 @@
-//! The services of targets, and the action that each of them has.
+//! The AWS services of targets, and the action of each service.
 
 use std::fmt;
 
 words! {
-    /// An action of a service, as its API reference names it.
+    /// The name of an action in the API reference of its service.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsAction {
-        /// A message to a queue of SQS.
+        /// Sends a message to an SQS queue.
         SendMessage = "SendMessage",
-        /// An event to a bus of EventBridge.
+        /// Sends an event to an EventBridge bus.
         PutEvents = "PutEvents",
-        /// A call of a Lambda function.
+        /// Invokes a Lambda function.
         Invoke = "Invoke",
-        /// A message to a topic of SNS.
+        /// Publishes a message to an SNS topic.
         Publish = "Publish",
-        /// An execution of a state machine of Step Functions.
+        /// Starts an execution of a Step Functions state machine.
         StartExecution = "StartExecution",
-        /// A record to a stream of Kinesis or Firehose.
+        /// Puts a record into a Kinesis or Firehose stream.
         PutRecord = "PutRecord",
     }
 }
 
 words! {
-    /// A service, as ARNs, permissions, signatures and hosts name it.
+    /// The name of a service in ARNs, permissions, signatures and hosts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsService {
         /// Amazon SQS.
@@ -43,7 +43,7 @@ words! {
 }
 
 impl AwsService {
-    /// The action of its targets.
+    /// Returns the only action that targets of this service have.
     #[must_use]
     pub const fn action(self) -> AwsAction {
         match self {
@@ -56,7 +56,7 @@ impl AwsService {
         }
     }
 
-    /// The permission for this action.
+    /// Returns the IAM action that permits the request.
     #[must_use]
     pub const fn iam_action(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl AwsService {
         }
     }
 
-    /// The form of the last part of its ARNs, for messages.
+    /// Returns the form of the last part of the service's ARNs, for messages.
     pub(super) const fn resource_form(self) -> &'static str {
         match self {
             Self::Sqs => "QUEUE",
@@ -83,7 +83,7 @@ impl AwsService {
         }
     }
 
-    /// The beginning of the last part of its ARNs.
+    /// Returns the prefix of the last part of the service's ARNs.
     pub(super) const fn resource_prefix(self) -> &'static str {
         match self {
             Self::Sqs | Self::Sns => "",

@@ -1,4 +1,4 @@
-//! The ARN of a target, and the endpoint that follows from it.
+//! [`TargetArn`]: the ARN of a target, and the endpoint that results from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::auth::sigv4::check_region;
 
-/// The partitions, each with the end of its hosts.
+/// The partitions with the domains of their hosts.
 /// <https://docs.aws.amazon.com/general/latest/gr/rande.html>
 const PARTITIONS: [(&str, &str); 4] = [
     ("aws", "amazonaws.com"),
@@ -20,68 +20,69 @@ const PARTITIONS: [(&str, &str); 4] = [
     ("aws-us-gov", "amazonaws.com"),
     ("aws-eusc", "amazonaws.eu"),
 ];
-/// The longest name of a resource of any of the services: a bus of EventBridge.
+/// Maximum length of a resource's name in any of the services; EventBridge buses have the longest
+/// names.
 const NAME_MAX_BYTES: usize = 256;
-/// The form of an ARN, for messages.
+/// Form of an ARN, for messages.
 const FORM: &str = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, such as arn:aws:sqs:eu-west-1:123456789012:orders";
 
-/// A literal ARN of one of the services that targets are of.
+/// A literal ARN of a service that targets may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetArn {
     text: String,
     service: AwsService,
     region: String,
     account: String,
-    /// The name with what follows it, such as the alias of a function.
+    /// The name, with the alias or version of a function.
     name: String,
     endpoint: Url,
     address: Url,
 }
 
 impl TargetArn {
-    /// The service of the resource.
+    /// Returns the service of the resource.
     #[must_use]
     pub const fn service(&self) -> AwsService {
         self.service
     }
 
-    /// The region of the resource, which decides the endpoint.
+    /// Returns the region of the resource, which determines the endpoint.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
-    /// The account that owns it.
+    /// Returns the number of the account that owns the resource.
     #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// The name of the resource, with an alias if the ARN has one.
+    /// Returns the name of the resource, with an alias if the ARN has one.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole ARN.
+    /// Returns the whole ARN.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// `https://SERVICE.REGION.amazonaws.com/`, in the partition of the ARN.
+    /// Returns `https://SERVICE.REGION.amazonaws.com/`, or the host of another partition.
     #[must_use]
     pub const fn endpoint(&self) -> &Url {
         &self.endpoint
     }
 
-    /// The ARN as the address of a destination: its scheme is `arn`.
+    /// Returns the ARN as the address of a destination. Its scheme is `arn`.
     #[must_use]
     pub const fn address(&self) -> &Url {
         &self.address
     }
 
-    /// Returns true if the queue or topic is first in, first out.
+    /// Returns true for a FIFO queue or FIFO topic.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         matches!(self.service, AwsService::Sqs | AwsService::Sns) && self.name.ends_with(".fifo")
@@ -135,13 +136,13 @@ impl FromStr for TargetArn {
     }
 }
 
-/// The end of the hosts of a partition; `None` if the partition is not known.
+/// Returns the domain of a partition's hosts; `None` for an unknown partition.
 #[must_use]
 pub fn hosts_of(partition: &str) -> Option<&'static str> {
     PARTITIONS.iter().find(|(known, _)| *known == partition).map(|(_, hosts)| *hosts)
 }
 
-/// Returns true for the name of a resource, without wildcards and without expressions.
+/// Returns true for a valid resource name, without wildcards and expressions.
 fn is_name(service: AwsService, text: &str) -> bool {
     let (parts_max, slash) = match service {
         AwsService::Lambda | AwsService::StepFunctions => (2, None),
@@ -152,13 +153,13 @@ fn is_name(service: AwsService, text: &str) -> bool {
     text.len() <= NAME_MAX_BYTES && text.split(':').count() <= parts_max && parts().all(is_part)
 }
 
-/// Returns true for a name, or an alias, version or other part of one.
+/// Returns true for a valid part of a name, such as an alias or a version.
 pub(super) fn is_part(part: &str) -> bool {
     let is_of_part = |of: char| of.is_ascii_alphanumeric() || "-_.$".contains(of);
     !part.is_empty() && part.chars().all(is_of_part)
 }
 
-/// The kind of `arn`.
+/// The kind of the field `arn`.
 pub(super) struct Arns;
 
 impl Kind for Arns {

@@ -1,10 +1,11 @@
-//! [`AwsTarget`]: a destination that is a resource of AWS, such as a queue or a function.
+//! [`AwsTarget`]: a destination that is an AWS resource, such as a queue or a function.
 //!
-//! Separate from addresses, because the ARN decides everything of a request that does not depend on the event: service,
-//! region, host and signature. The request itself is made in `request::aws`.
+//! This module is separate from URLs because the ARN determines the service, region, host and
+//! signature of a request. `request::aws` composes the request itself.
 //!
-//! Promises: the ARN is literal, so no event chooses where it goes. The names and types of all parameters are checked when a
-//! document is read. Does not decide whether a namespace may use a target: the deployment's [`policy`] does.
+//! The ARN is literal, so an event cannot choose the resource. Reading a document checks names and
+//! types of all parameters. The deployment's [`policy`] decides whether a namespace may use a
+//! target.
 
 mod action;
 mod arn;
@@ -60,20 +61,20 @@ fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
 }
 
 impl AwsTarget {
-    /// The endpoint of the service in the region of the ARN.
+    /// Returns the endpoint of the service in the region of the ARN.
     #[must_use]
     pub fn endpoint(&self) -> &Url {
         self.arn.endpoint()
     }
 
-    /// Returns true if parameters or their defaults are made of the event.
+    /// Returns true if parameters, or the defaults of parameters, depend on the event.
     pub(crate) fn reads_event(&self) -> bool {
         let has_defaults =
             matches!(self.arn.service(), AwsService::EventBridge | AwsService::Kinesis);
         self.parameters.is_some() || self.arn.is_fifo() || has_defaults
     }
 
-    /// The ARN of what is called, as policies list it: that of a function ends with its qualifier.
+    /// Returns the ARN that policies must allow. For a function it ends with the qualifier.
     #[must_use]
     pub fn resource(&self) -> Cow<'_, str> {
         let stated = self.parameters.as_ref().and_then(|of| of.written[QUALIFIER].as_str());
@@ -81,7 +82,7 @@ impl AwsTarget {
         stated.map_or_else(|| arn.into(), |qualifier| format!("{arn}:{qualifier}").into())
     }
 
-    /// The permission that the role needs, such as `sqs:SendMessage`, on [`Self::resource`].
+    /// Returns the permission that the role needs on [`Self::resource`], such as `sqs:SendMessage`.
     #[must_use]
     pub fn iam_action(&self) -> &'static str {
         self.arn.service().iam_action()

@@ -1,7 +1,8 @@
-//! The parameters of targets: which each service has, and of which type.
+//! The parameters of targets, by service, and their types.
 //!
-//! Separate because they are checked twice: as they are written, where a text with an expression may still become anything, and
-//! after its expressions are rendered. The names and types are those of the services' API references.
+//! This module is separate because parameters are checked twice: in the document, where expressions
+//! still have no value, and after rendering. Names and types are those of the services' API
+//! references.
 
 use std::time::Duration;
 
@@ -19,42 +20,42 @@ use crate::template::{BodyTemplate, has_tags};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment;
 
-/// The name of the field in errors.
+/// Name of the field in errors.
 const PLACE: &str = "destination.aws.parameters";
-/// The longest delay of a message.
+/// Maximum delay of an SQS message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-timers.html>
 const DELAY_MAX_SECONDS: u64 = 900;
 
-/// The parameter with the alias or version of a function.
+/// Parameter with the alias or version of a function.
 pub(super) const QUALIFIER: &str = "Qualifier";
 
-/// The parameters by which a service knows an event that it got before.
+/// Parameters with which a service detects duplicates.
 const IDENTITIES: [&str; 3] = ["DurableExecutionName", "MessageDeduplicationId", "name"];
 
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy)]
 enum Type {
     Text,
-    /// A whole number up to this.
+    /// A whole number up to this maximum.
     Number(u64),
     Word(&'static [&'static str]),
     Texts,
-    /// RFC 3339; the service gets seconds since 1970.
+    /// A time in RFC 3339; the request has seconds since 1970.
     Time,
-    /// Attributes of a message: a type, and a value.
+    /// Message attributes: each has a type and a value.
     Attributes,
 }
 
-/// When a value is checked.
+/// The time of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// As it is written: a text with expressions is not known yet.
+    /// In the document: the value of an expression is unknown.
     Written,
-    /// With its expressions rendered: a number may be a text, and the reverse.
+    /// After rendering: a text may stand for a number, and a number for a text.
     Rendered,
 }
 
-/// The parameters of a service.
+/// Returns the parameters of a service.
 const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
     match service {
         AwsService::Sqs => &[
@@ -96,7 +97,8 @@ const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
     }
 }
 
-/// The kind of `parameters`, whose names depend on the ARN: see [`check_parameters`].
+/// The kind of the field `parameters`. Its names depend on the ARN, so [`check_parameters`] checks
+/// them.
 pub(super) struct Parameters;
 
 impl Kind for Parameters {
@@ -136,7 +138,8 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
             QUALIFIER if arn.name().contains(':') => {
                 Some("the ARN has an alias or a version already".to_owned())
             }
-            // AwsTargets lists it, so no event chooses it.
+            // The qualifier must be literal, because `AWS_TARGETS` allows it by name. So an event
+            // cannot choose it.
             QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => Some(
                 "the name of an alias or a version is expected, without expressions".to_owned(),
             ),
@@ -168,10 +171,10 @@ fn unknown(service: AwsService, name: &str) -> Message {
     })
 }
 
-/// The parameters after their expressions are rendered, in the types of the service. Those that are null are left out.
+/// Returns the rendered parameters in the types of the service, without those that are null.
 ///
 /// # Errors
-/// The parameter whose value has a wrong type, without the value.
+/// Names the parameter whose value has a wrong type, without the value.
 pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, Json>, String> {
     let read: Map<String, Json> =
         serde_json::from_slice(json).map_err(|_| format!("{PLACE} are no mapping"))?;
@@ -187,7 +190,7 @@ pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, J
     Ok(typed)
 }
 
-/// A value in the type that the service expects.
+/// Converts a value to the type that the service expects.
 fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
     if stage == Stage::Written && (stated.is_null() || stated.as_str().is_some_and(has_tags)) {
         return Ok(Json::Null);
@@ -215,7 +218,8 @@ fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
     }
 }
 
-/// A time as the services take it: seconds since 1970, with a fraction if it has one.
+/// Returns a time as seconds since 1970, with a fraction if there is one. The services require this
+/// form.
 pub(crate) fn seconds(ms: u64) -> Json {
     match ms % SECOND_MS {
         0 => Json::from(ms / SECOND_MS),
@@ -238,7 +242,8 @@ fn number(stated: &Json, stage: Stage) -> Option<u64> {
     text.map_or_else(|| stated.as_u64(), |text| text.parse().ok())
 }
 
-/// Attributes by name: `{DataType: String, StringValue: …}`, or a `BinaryValue` in Base64.
+/// Converts attributes by name: `{DataType: String, StringValue: …}`, or with a `BinaryValue` in
+/// Base64.
 fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
     const FORM: &str = "attributes are written as NAME: {DataType: String, StringValue: TEXT}, \
                         or with DataType: Binary and a BinaryValue in Base64";

@@ -1,21 +1,20 @@
-//! Matches resources with an ARN that has wildcards, by the rules of IAM policies.
+//! Matches ARNs with a pattern that has wildcards, by the rules of IAM policies.
 //!
-//! Separate because it is pure and must be exact: it decides which targets a namespace may use, and which permissions `check`
-//! and `doctor` report as missing.
-//!
-//! Does not support policy variables: an ARN in a stack parameter has none.
+//! This module is separate because it is pure and must be exact. It decides which targets a
+//! namespace may use, and which missing permissions `check` and `doctor` report. It does not
+//! support policy variables: ARNs in stack parameters have none.
 
-/// Returns true if the pattern covers every resource that consists of the given texts with anything between
-/// them; a single text is one resource.
+/// Returns true if the pattern covers every resource that consists of these texts with arbitrary
+/// characters between them. A single text is exactly one resource.
 ///
-/// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between
-/// two colons), unless it ends it.
+/// `*` matches any number of characters, `?` matches one. A segment is the text between two colons.
+/// A `*` matches only within its segment, unless it is the last character of the segment.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
 #[must_use]
 pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
-    // By number of units: whether the pattern read so far can cover that many first units of the
+    // At index n: true if the pattern up to here can match exactly the first n units of the
     // resource.
     let mut covered: Vec<bool> = (0..=resource.len()).map(|units| units == 0).collect();
     for (index, character) in pattern.iter().enumerate() {
@@ -36,12 +35,12 @@ pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     covered.last().copied().unwrap_or(false)
 }
 
-/// A part of a resource.
+/// A unit of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// This character, whatever it is.
+    /// This literal character.
     Character(char),
-    /// Anything: only a `*` covers it.
+    /// Arbitrary characters; only `*` matches them.
     Anything,
 }
 
@@ -56,13 +55,13 @@ fn units(resource: &[&str]) -> Vec<Unit> {
     units
 }
 
-/// One unit further, where the unit matches.
+/// Advances by one unit where the unit matches.
 fn stepped(covered: &[bool], resource: &[Unit], matches: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && matches(unit));
     std::iter::once(false).chain(further).collect()
 }
 
-/// Any number of units further, as long as each may be skipped.
+/// Advances by any number of units that may be skipped.
 fn stretched(covered: &[bool], resource: &[Unit], may_skip: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let mut stretched = covered.to_vec();
     for (index, unit) in resource.iter().enumerate() {

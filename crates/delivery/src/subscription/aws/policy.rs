@@ -1,9 +1,10 @@
 //! [`AwsPolicy`]: the targets that a deployment allows, by namespace.
 //!
-//! Separate from subscriptions, because whoever may write a subscription must not thereby reach every resource that the role
-//! may use. The list is a setting of the deployment, `AWS_TARGETS`.
+//! This module is separate from subscriptions. Otherwise, the author of a subscription could use
+//! every resource that the role can access. The list is a setting of the deployment, `AWS_TARGETS`.
 //!
-//! Promises: without a listed pattern a target is refused. The deployment's own resources are refused whatever is listed.
+//! A target is refused unless a pattern in the list covers it. The deployment's own resources are
+//! always refused.
 
 use thiserror::Error;
 
@@ -11,9 +12,9 @@ use super::pattern::covers;
 use super::{AwsService, AwsTarget};
 use crate::document::findings::quoted;
 
-/// The longest pattern: a comparison takes time in proportion to it.
+/// Maximum length of a pattern. The time of a comparison is proportional to it.
 const PATTERN_MAX_CHARS: usize = 512;
-/// The form of a list, for messages.
+/// Form of the list, for messages.
 const FORM: &str = "NAMESPACE=ARN, such as shop=arn:aws:sqs:eu-west-1:123456789012:shop-*; * as the namespace means all";
 
 /// The targets that a deployment allows, and its own resources.
@@ -24,40 +25,41 @@ pub struct AwsPolicy {
     account: Option<String>,
 }
 
-/// Patterns of ARNs by namespace: the setting `AWS_TARGETS`.
+/// ARN patterns by namespace: the setting `AWS_TARGETS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsTargets(Vec<(String, ArnPattern)>);
 
-/// The resources of the deployment: the setting `OWN_RESOURCE_ARNS`.
+/// The deployment's own resources: the setting `OWN_RESOURCE_ARNS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnResources(Vec<ArnPattern>);
 
-/// An ARN with wildcards, as IAM policies have them.
+/// An ARN with the wildcards of IAM policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ArnPattern(String);
 
 /// The reason why a target is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AwsRefusal {
-    /// It belongs to the deployment.
+    /// The target belongs to the deployment.
     #[error("{0} belongs to this deployment, so no subscription may use it")]
     Own(String),
-    /// No pattern lists it for the namespace.
+    /// No pattern covers the target for the namespace.
     #[error(
         "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} to the template's parameter AwsTargets"
     )]
     NotListed {
-        /// The target.
+        /// The ARN of the target.
         arn: String,
         /// The namespace of the subscription.
         namespace: String,
     },
-    /// A stream of Firehose in another account: its API has only names, so the request would go to a stream of this account.
+    /// A Firehose stream in another account. The Firehose API has only names of streams, so the
+    /// request would reach a stream in the account of the role.
     #[error(
         "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
     )]
     OtherAccount {
-        /// The target.
+        /// The ARN of the target.
         arn: String,
         /// The account of the role.
         account: String,
@@ -65,14 +67,16 @@ pub enum AwsRefusal {
 }
 
 impl AwsPolicy {
-    /// A policy. `role` is the ARN of the role that signs requests, if there is one.
+    /// Returns a policy. `role` is the ARN of the role that signs requests; `None` without such a
+    /// role.
     #[must_use]
     pub fn new(targets: AwsTargets, own: OwnResources, role: Option<&str>) -> Self {
         let account = role.and_then(|arn| arn.split(':').nth(4)).map(ToOwned::to_owned);
         Self { targets, own, account }
     }
 
-    /// The reason why subscriptions of a namespace may not use this target; `None` if they may.
+    /// Returns the reason why subscriptions of a namespace may not use this target; `None` if they
+    /// may.
     #[must_use]
     pub fn refusal(&self, namespace: &str, target: &AwsTarget) -> Option<AwsRefusal> {
         let arn = &*target.resource();
@@ -91,10 +95,10 @@ impl AwsPolicy {
 }
 
 impl AwsTargets {
-    /// Reads `AWS_TARGETS`: `NAMESPACE=ARN`, separated by commas.
+    /// Parses `AWS_TARGETS`: items of the form `NAMESPACE=ARN`, separated by commas.
     ///
     /// # Errors
-    /// The entry that is not of this form.
+    /// Names the first invalid item.
     pub fn parse(text: &str) -> Result<Self, String> {
         let read = entries(text).map(|entry| {
             Self::entry(entry).ok_or_else(|| format!("{} is not {FORM}", quoted(entry)))
@@ -109,7 +113,7 @@ impl AwsTargets {
         is_right.then_some((namespace.to_owned(), ArnPattern::parse(arn.trim())?))
     }
 
-    /// Returns true if a pattern lists the ARN for this namespace.
+    /// Returns true if a pattern covers the ARN for this namespace.
     #[must_use]
     pub fn permits(&self, namespace: &str, arn: &str) -> bool {
         let of_namespace = self.0.iter().filter(|(of, _)| of == "*" || of == namespace);
@@ -118,10 +122,10 @@ impl AwsTargets {
 }
 
 impl OwnResources {
-    /// Reads `OWN_RESOURCE_ARNS`: ARNs, separated by commas. They may have wildcards.
+    /// Parses `OWN_RESOURCE_ARNS`: ARNs that may have wildcards, separated by commas.
     ///
     /// # Errors
-    /// The entry that is no ARN.
+    /// Names the first item that is not an ARN.
     pub fn parse(text: &str) -> Result<Self, String> {
         let patterns = entries(text).map(|entry| {
             ArnPattern::parse(entry).ok_or_else(|| format!("{} is not an ARN", quoted(entry)))
@@ -129,12 +133,13 @@ impl OwnResources {
         patterns.collect::<Result<Vec<_>, String>>().map(Self)
     }
 
-    /// The ARNs, as policies of IAM have them.
+    /// Lists the ARNs in the form of IAM policies.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
 
-    /// Adds the function of this name and what is called with a qualifier of it, in the account and the region of the other resources.
+    /// Adds the function with this name and all its qualifiers. Account and region are those of the
+    /// other resources.
     #[must_use]
     pub fn with_function(mut self, name: &str) -> Self {
         let located = self.0.iter().find_map(|ArnPattern(arn)| {
@@ -150,10 +155,11 @@ impl OwnResources {
         self
     }
 
-    /// Returns true if the ARN is one of them, or an alias or a version of one.
+    /// Returns true if a pattern covers the ARN, or the ARN without its alias or version.
     #[must_use]
     pub fn contains(&self, arn: &str) -> bool {
-        // The sixth colon begins the name of a function, the seventh its alias.
+        // In the ARN of a function, the sixth colon precedes the name, and the seventh precedes the
+        // alias.
         let unqualified = arn.match_indices(':').nth(6).map(|(at, _)| arn.split_at(at).0);
         let spellings = [Some(arn), unqualified];
         self.0.iter().any(|own| spellings.iter().flatten().any(|arn| own.covers(arn)))
@@ -171,7 +177,7 @@ impl ArnPattern {
         (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then(|| Self(text.to_owned()))
     }
 
-    /// Returns true if each part of the pattern covers that of the ARN: a `*` for the region is no more than the region.
+    /// Compares segment by segment, so that a `*` for the region cannot match further segments.
     fn covers(&self, arn: &str) -> bool {
         let mut parts = self.0.splitn(6, ':').zip(arn.splitn(6, ':'));
         parts.all(|(pattern, part)| covers(pattern, &[part]))

@@ -1,9 +1,10 @@
-//! Which subscriptions of a topic match an event, without a look at each of them.
+//! [`Index`]: finds the subscriptions of a topic that match an event, without evaluating every
+//! filter.
 //!
-//! Most filters demand something that can be looked up: an exact type, an attribute, how a subject
-//! begins. The index leaves out the filters whose demand the event does not meet; of those that are
-//! left, and of those that demand nothing of the kind, each is compared, once however many
-//! subscriptions have it. So the result is the same as comparing all of them.
+//! Most filters have a condition that can be looked up: an exact type, an attribute, or a prefix of
+//! the subject. The index skips the filters whose condition the event does not satisfy. It
+//! evaluates the remaining filters, and those without such a condition. A filter that several
+//! subscriptions have is evaluated once. The result is the same as that of evaluating every filter.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,27 +21,27 @@ use crate::subscription::name::NameRange;
 /// The index of one topic.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
-    /// By name; a position is one in this list.
+    /// Sorted by name. Other fields refer to positions in this list.
     subscriptions: Vec<Arc<Subscription>>,
-    /// For each filter the positions of the subscriptions that have it: at least one.
+    /// For each distinct filter, the positions of its subscriptions: at least one.
     filters: Vec<Vec<usize>>,
-    /// For each operand which of the filters demand what of it.
+    /// For each operand, the texts to compare and the filters that need the comparison.
     demands: BTreeMap<Operand, Texts>,
-    /// The filters that demand nothing that can be looked up.
+    /// The filters without a condition that can be looked up.
     others: Vec<usize>,
 }
 
-/// What of an event a filter compares.
+/// The part of an event that a comparison reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Operand {
-    /// A member, as it is written.
+    /// A member with exactly this text.
     Member(String),
-    /// The value of a key of Event Grid, without regard to case; or each element of an array.
+    /// The value at an Event Grid key, or each element of an array there; case is ignored.
     Folded { key: Key, arrays: Arrays },
 }
 
 impl Operand {
-    /// The texts that it has in an event.
+    /// Returns the texts of this operand in an event.
     fn texts<'a>(&self, members: &Members<'a>) -> Vec<Cow<'a, str>> {
         match self {
             Self::Member(name) => members.get(name).and_then(scalar).into_iter().collect(),
@@ -51,7 +52,7 @@ impl Operand {
     }
 }
 
-/// How an operand has to compare with a text.
+/// The relation between an operand and a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Relation {
     Is,
@@ -66,10 +67,11 @@ struct Comparison {
     text: String,
 }
 
-/// Comparisons of which at least one holds for every event that the filter matches.
+/// A necessary condition: every event that the filter matches satisfies at least one of these
+/// comparisons.
 type Demand = Vec<Comparison>;
 
-/// Every demand of a filter; each of them is met by all events that it matches.
+/// Returns the necessary conditions of a filter. A matching event satisfies all of them.
 fn demands(filter: &Filter) -> Vec<Demand> {
     let one = |name: &str, relation: Relation, text: &str| {
         let operand = Operand::Member(name.to_owned());
@@ -111,7 +113,7 @@ fn demands(filter: &Filter) -> Vec<Demand> {
 struct Texts {
     is: BTreeMap<String, Vec<usize>>,
     begins_with: BTreeMap<String, Vec<usize>>,
-    /// The lengths in bytes of those it may begin with, ascending.
+    /// The distinct lengths of `begins_with` in bytes, ascending.
     lengths: Vec<usize>,
 }
 
@@ -129,10 +131,10 @@ impl Texts {
         texts.entry(text).or_default().push(filter);
     }
 
-    /// The filters of the comparisons that hold for a text.
+    /// Returns the filters whose comparison with a text is true.
     fn find<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
         let beginnings = self.lengths.iter().map_while(|length| {
-            // In the middle of a character no text ends.
+            // Skips lengths that would split a character.
             (*length <= text.len()).then(|| text.get(..*length))
         });
         let begins_with = beginnings.flatten().filter_map(|text| self.begins_with.get(text));
@@ -141,7 +143,7 @@ impl Texts {
 }
 
 impl Index {
-    /// The index of a topic's subscriptions, which come by name.
+    /// Builds the index of a topic's subscriptions, which must be sorted by name.
     pub(super) fn of(subscriptions: Vec<Arc<Subscription>>) -> Self {
         let mut known: HashMap<&Filter, usize> = HashMap::new();
         let mut filters: Vec<Vec<usize>> = Vec::new();
@@ -154,7 +156,8 @@ impl Index {
         }
         let first = |positions: &Vec<usize>| demands(&subscriptions[positions[0]].filter);
         let all: Vec<Vec<Demand>> = filters.iter().map(first).collect();
-        // Of several demands the rarest is looked up: a type that all filters name tells none apart.
+        // Indexes each filter by its most selective condition. A type that all filters name is not
+        // selective.
         let mut counts: HashMap<&Comparison, usize> = HashMap::new();
         for comparison in all.iter().flatten().flatten() {
             *counts.entry(comparison).or_default() += 1;
@@ -177,20 +180,20 @@ impl Index {
         Self { subscriptions, filters, demands, others }
     }
 
-    /// The filters that may match an event: all others do not.
+    /// Returns the filters that may match an event.
     fn candidates(&self, members: &Members<'_>) -> Vec<usize> {
-        // A set, and each text once: an event may repeat a text in an array as often as it likes.
+        // A set, because an event may repeat a text in an array any number of times.
         let mut found: BTreeSet<usize> = BTreeSet::new();
         for (operand, texts) in &self.demands {
             for text in operand.texts(members).into_iter().collect::<BTreeSet<_>>() {
                 found.extend(texts.find(&text));
             }
         }
-        // These demand nothing, so none of them was found.
+        // These filters are in no lookup, so adding them makes no duplicates.
         found.into_iter().chain(self.others.iter().copied()).collect()
     }
 
-    /// The subscriptions with a name in the range whose filter matches an event, by name.
+    /// Returns the matching subscriptions with a name in the range, sorted by name.
     pub(super) fn matching<'s>(
         &'s self,
         members: &Members<'_>,

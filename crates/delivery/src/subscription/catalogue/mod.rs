@@ -1,8 +1,8 @@
-//! Topics and their subscriptions, looked up by name, or by the event to deliver.
+//! [`Catalogue`]: topics and their subscriptions, for lookup by name and by event.
 //!
-//! A [`Catalogue`] never changes once it is in use: that of some files is built each time they are read.
-//! One that is read by need holds the topics of the records at hand, and tells what it has not read
-//! from what does not exist.
+//! A catalogue is immutable while it is in use. The catalogue of files is built anew whenever they
+//! are read. The catalogue of a deployment has only the topics of the current records. It
+//! distinguishes topics that do not exist from topics that were not read.
 
 mod index;
 
@@ -19,17 +19,17 @@ use crate::subscription::name::{NameRange, SubscriptionName, TopicName, after};
 use crate::subscription::secret_policy::SecretPolicy;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// A topic that a document names.
+/// A topic, without its subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// Namespace and topic.
+    /// The name, written `namespace/topic`.
     pub name: TopicName,
-    /// How its events are read.
+    /// The settings for reading its events.
     pub settings: TopicSettings,
 }
 
 impl Topic {
-    /// A topic with automatic input that no document describes.
+    /// Returns a topic that no document describes. Its input is `auto`.
     #[must_use]
     pub fn new(name: TopicName) -> Self {
         Self { name, settings: TopicSettings::default() }
@@ -40,11 +40,11 @@ impl Topic {
 #[derive(Debug, Clone)]
 pub struct TopicSubscriptions {
     topic: Topic,
-    /// By their names within the topic.
+    /// The usable subscriptions, by their names within the topic.
     subscriptions: BTreeMap<String, Arc<Subscription>>,
-    /// The names of subscriptions that are there and cannot be used, each with the reason.
+    /// The names of subscriptions that exist but are unusable, with the reason for each.
     unusable: BTreeMap<String, String>,
-    /// Made for the first event: most topics of a process have none.
+    /// Built for the first event, because most topics of a process receive none.
     index: OnceLock<Index>,
 }
 
@@ -57,26 +57,26 @@ impl PartialEq for TopicSubscriptions {
 }
 
 impl TopicSubscriptions {
-    /// A topic without subscriptions.
+    /// Returns a topic without subscriptions.
     #[must_use]
     pub fn new(topic: Topic) -> Self {
         let (subscriptions, unusable) = Default::default();
         Self { topic, subscriptions, unusable, index: OnceLock::new() }
     }
 
-    /// The same with these subscriptions, which are there and cannot be used, and the reason for each.
+    /// Replaces the unusable subscriptions; each has the reason why.
     #[must_use]
     pub fn with_unusable(self, unusable: BTreeMap<String, String>) -> Self {
         Self { unusable, ..self }
     }
 
-    /// Those that are there and cannot be used, each with the reason.
+    /// Returns the subscriptions that exist but are unusable, with the reason for each.
     #[must_use]
     pub fn unusable(&self) -> &BTreeMap<String, String> {
         &self.unusable
     }
 
-    /// Adds a subscription of this topic; one of the same name is replaced.
+    /// Adds a subscription of this topic, or replaces the one with the same name.
     pub fn add(&mut self, mut subscription: Subscription) {
         subscription.mapping = Arc::clone(&self.topic.settings.mapping);
         let name = subscription.name.name.clone();
@@ -84,24 +84,24 @@ impl TopicSubscriptions {
         self.index.take();
     }
 
-    /// What is said of the topic itself.
+    /// Returns the topic itself.
     #[must_use]
     pub fn topic(&self) -> &Topic {
         &self.topic
     }
 
-    /// Its subscriptions, by name.
+    /// Lists the usable subscriptions, sorted by name.
     pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
         self.subscriptions.values()
     }
 
-    /// Whether it has no subscription.
+    /// Returns true if the topic has no usable subscription.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.subscriptions.is_empty()
     }
 
-    /// The ranges of these names in which nothing else is usable: as few as have no usable subscription between them.
+    /// Returns the fewest ranges that contain these names and no usable subscription.
     fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
@@ -121,7 +121,7 @@ impl TopicSubscriptions {
         ranges
     }
 
-    /// Builds the index now, so that the first event need not wait for it.
+    /// Builds the index now, so that the first event does not wait for it.
     pub fn build_index(&self) {
         self.index();
     }
@@ -131,45 +131,46 @@ impl TopicSubscriptions {
     }
 }
 
-/// What a deployment has beside its topics.
+/// Deployment-wide settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The topics of publishers that cannot name one.
+    /// The topics of publishers that cannot name a topic.
     pub publishers: BTreeMap<Publisher, TopicName>,
-    /// Where notices about destinations are published, if anybody wants them.
+    /// The topic to which notices about destinations are published; `None` disables notices.
     pub notices: Option<TopicName>,
-    /// Where secrets may be sent.
+    /// The policy for the hosts to which secrets may be sent.
     pub secrets: SecretPolicy,
 }
 
-/// Topics with their subscriptions: all of a deployment, or those that were read so far.
+/// Topics with their subscriptions: all of a set of files, or those that were read from a
+/// deployment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     settings: Arc<Settings>,
     topics: BTreeMap<TopicName, Arc<TopicSubscriptions>>,
-    /// Where topics are read by need, what was found of those that were read; `None` means that all are here.
+    /// The results of reading topics on demand; `None` if the catalogue is complete.
     read: Option<BTreeMap<TopicName, Found>>,
-    /// The topics whose newest state was requested since this catalogue was begun.
+    /// The topics whose newest state was requested since this catalogue was started.
     asked: BTreeSet<TopicName>,
-    /// The newest settings were requested since then.
+    /// True if the newest settings were requested since this catalogue was started.
     has_newest_settings: bool,
 }
 
-/// What was found of a topic that was read by need.
+/// The result of reading a topic on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It is among the topics.
+    /// The topic exists and is in the catalogue.
     Topic,
-    /// Somebody removed it on purpose.
+    /// The topic was removed on purpose.
     Removed,
-    /// Nothing is there, and nobody removed it on purpose.
+    /// The topic does not exist, and there is no mark of a removal.
     Nothing,
-    /// Its subscriptions are not known, for this reason.
+    /// The topic could not be read, for this reason.
     Unreadable(String),
 }
 
 impl Catalogue {
-    /// A catalogue whose topics are read by need: it knows none.
+    /// Returns a catalogue without topics, to which topics are added on demand.
     #[must_use]
     pub fn by_need(settings: impl Into<Arc<Settings>>) -> Self {
         Self {
@@ -181,89 +182,89 @@ impl Catalogue {
         }
     }
 
-    /// The same topics with these settings.
+    /// Returns the same topics with these settings.
     #[must_use]
     pub fn with_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { settings: settings.into(), ..self.clone() }
     }
 
-    /// The same topics with the newest settings.
+    /// Returns the same topics with these settings, which are the newest.
     #[must_use]
     pub fn with_newest_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { has_newest_settings: true, ..self.with_settings(settings) }
     }
 
-    /// Whether the newest settings were requested since this catalogue was begun.
+    /// Returns true if the newest settings were requested since this catalogue was started.
     #[must_use]
     pub fn are_settings_newest(&self) -> bool {
         self.has_newest_settings
     }
 
-    /// Adds a topic that was read by need.
+    /// Adds a topic that was read on demand.
     pub fn add_found(&mut self, name: TopicName, topic: Arc<TopicSubscriptions>) {
         self.topics.insert(name.clone(), topic);
         self.read.get_or_insert_default().insert(name, Found::Topic);
     }
 
-    /// Adds why there is no topic of this name here.
+    /// Adds the reason why this topic is not in the catalogue.
     pub fn add_missing(&mut self, name: TopicName, found: Found) {
         self.topics.remove(&name);
         self.read.get_or_insert_default().insert(name, found);
     }
 
-    /// What was found of a topic that was read by need; `None` if it was not read.
+    /// Returns the result of reading a topic on demand; `None` if it was not read.
     #[must_use]
     pub fn found(&self, topic: &TopicName) -> Option<&Found> {
         self.read.as_ref()?.get(topic)
     }
 
-    /// Notes that the newest state of a topic was requested.
+    /// Records that the newest state of a topic was requested.
     pub fn note_asked(&mut self, topic: TopicName) {
         self.asked.insert(topic);
     }
 
-    /// Whether the newest state of a topic was requested since this catalogue was begun.
+    /// Returns true if the newest state of a topic was requested since this catalogue was started.
     #[must_use]
     pub fn was_asked(&self, topic: &TopicName) -> bool {
         self.asked.contains(topic)
     }
 
-    /// Whether this topic was read, and there is none.
+    /// Returns true if this topic was read and does not exist.
     #[must_use]
     pub fn lacks(&self, topic: &TopicName) -> bool {
         matches!(self.found(topic), Some(Found::Removed | Found::Nothing))
     }
 
-    /// A topic with all of its subscriptions.
+    /// Returns a topic with all of its subscriptions.
     #[must_use]
     pub fn topic_subscriptions(&self, name: &TopicName) -> Option<&Arc<TopicSubscriptions>> {
         self.topics.get(name)
     }
 
-    /// What it has beside its topics.
+    /// Returns the deployment-wide settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Whether it knows every topic, as that of a file does.
+    /// Returns true if the catalogue has every topic, like that of files.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.read.is_none()
     }
 
-    /// Whether it knows what there is of this topic, or that it does not exist.
+    /// Returns true if this topic was read, whatever the result, or if the catalogue is complete.
     #[must_use]
     pub fn knows(&self, topic: &TopicName) -> bool {
         self.read.as_ref().is_none_or(|read| read.contains_key(topic))
     }
 
-    /// Adds a topic; a second one of the same name replaces the first. The reader of documents checks
-    /// uniqueness, since it can report positions.
+    /// Adds a topic, or replaces the one with the same name. The reader of documents checks
+    /// uniqueness, because it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.settings.from {
             let of = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
-            // If several topics list it, the first by name.
+            // If several topics list the publisher, the first by name gets its records.
             let of = of.or_insert_with(|| topic.name.clone());
             *of = topic.name.clone().min(of.clone());
         }
@@ -275,12 +276,12 @@ impl Catalogue {
         self.topics.insert(topic.topic.name.clone(), Arc::new(topic));
     }
 
-    /// Sets what it has beside its topics. A topic's own list of publishers follows.
+    /// Replaces the deployment-wide settings, and adds the publishers to their topics.
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
             if let Some(of) = self.topics.get_mut(topic) {
                 let from = &mut Arc::make_mut(of).topic.settings.from;
-                // The topic may claim it too.
+                // The topic may already list the publisher.
                 if !from.contains(publisher) {
                     from.push(publisher.clone());
                 }
@@ -289,8 +290,8 @@ impl Catalogue {
         self.settings = Arc::new(settings);
     }
 
-    /// Adds a subscription, and its topic with automatic input when no document describes that. Add
-    /// described topics first: their mapping becomes the subscription's.
+    /// Adds a subscription. If no document describes its topic, a topic with the input `auto` is
+    /// added too. Add described topics first, because their mapping is copied to the subscription.
     pub fn add_subscription(&mut self, subscription: Subscription) {
         let topic = &subscription.name.topic;
         let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));
@@ -298,42 +299,43 @@ impl Catalogue {
         Arc::make_mut(of).add(subscription);
     }
 
-    /// Takes the subscriptions of a topic out of it.
+    /// Removes the subscriptions of a topic and returns them.
     pub fn take_subscriptions(&mut self, topic: &TopicName) -> Vec<Subscription> {
         let of = self.topics.get_mut(topic).map(Arc::make_mut);
         let subscriptions = of.map(|of| std::mem::take(&mut of.subscriptions)).unwrap_or_default();
         subscriptions.into_values().map(Arc::unwrap_or_clone).collect()
     }
 
-    /// Notices about destinations are published to this topic.
+    /// Sets the topic to which notices about destinations are published.
     pub fn notices_go_to(&mut self, topic: TopicName) {
         Arc::make_mut(&mut self.settings).notices = Some(topic);
     }
 
-    /// Secrets are sent where this policy allows it.
+    /// Sets the policy for secrets.
     pub fn restrict_secrets(&mut self, policy: SecretPolicy) {
         Arc::make_mut(&mut self.settings).secrets = policy;
     }
 
-    /// The topic to which notices about destinations are published, if anybody wants them.
+    /// Returns the topic to which notices about destinations are published; `None` if notices are
+    /// disabled.
     #[must_use]
     pub fn topic_of_notices(&self) -> Option<&TopicName> {
         self.settings.notices.as_ref()
     }
 
-    /// The topic of this name, if any document names it.
+    /// Returns a topic without its subscriptions.
     #[must_use]
     pub fn topic(&self, name: &TopicName) -> Option<&Topic> {
         self.topics.get(name).map(|of| &of.topic)
     }
 
-    /// The topic that lists this publisher in its `from`.
+    /// Returns the topic that lists this publisher in its `from`.
     #[must_use]
     pub fn topic_from(&self, publisher: &Publisher) -> Option<&TopicName> {
         self.settings.publishers.get(publisher)
     }
 
-    /// The reason why the subscriptions of a topic that was read are not known, if they are not.
+    /// Returns the reason why a topic could not be read; `None` if it was read or does not exist.
     #[must_use]
     pub fn unreadable(&self, topic: &TopicName) -> Option<&str> {
         match self.found(topic) {
@@ -342,7 +344,7 @@ impl Catalogue {
         }
     }
 
-    /// Why the subscription of this name cannot be used, if it is there and cannot be.
+    /// Returns the reason why an existing subscription is unusable.
     #[must_use]
     pub fn unusable(&self, name: &SubscriptionName) -> Option<&str> {
         let topic = self.topics.get(&name.topic)?;
@@ -350,18 +352,19 @@ impl Catalogue {
         unusable.or_else(|| self.waits_for(topic.subscriptions.get(&name.name)?))
     }
 
-    /// The reason why another topic that a subscription uses is not known, if it was read and is not.
+    /// Returns the reason if a topic to which the subscription forwards events could not be read.
     fn waits_for(&self, subscription: &Subscription) -> Option<&str> {
         subscription.other_topics().find_map(|topic| self.unreadable(&topic))
     }
 
-    /// Checks whether some topic was read and is not known.
+    /// Returns true if some topic could not be read.
     fn has_unreadable(&self) -> bool {
         let found = self.read.iter().flat_map(BTreeMap::values);
         found.into_iter().any(|found| matches!(found, Found::Unreadable(_)))
     }
 
-    /// The ranges within this one whose subscriptions cannot be used: as few as have no usable one between them.
+    /// Returns the fewest ranges within this one that contain all unusable subscriptions and no
+    /// usable one.
     #[must_use]
     pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
         let Some(topic) = self.topics.get(topic) else { return Vec::new() };
@@ -374,7 +377,7 @@ impl Catalogue {
         topic.ranges_without_usable(&unusable)
     }
 
-    /// Whether a topic has a subscription in this range that can be used.
+    /// Returns true if a topic has a usable subscription in this range.
     #[must_use]
     pub fn has_usable(&self, topic: &TopicName, names: &NameRange) -> bool {
         let subscriptions = self.topics.get(topic).into_iter().flat_map(|of| &of.subscriptions);
@@ -382,24 +385,24 @@ impl Catalogue {
         in_range.any(|(_, subscription)| self.waits_for(subscription).is_none())
     }
 
-    /// The subscription of this name.
+    /// Returns a usable subscription.
     #[must_use]
     pub fn subscription(&self, name: &SubscriptionName) -> Option<&Arc<Subscription>> {
         self.topics.get(&name.topic)?.subscriptions.get(&name.name)
     }
 
-    /// Every subscription, by name.
+    /// Lists all usable subscriptions, sorted by name.
     pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
         self.topics.values().flat_map(|of| of.subscriptions.values())
     }
 
-    /// Every topic, by name.
+    /// Lists all topics, sorted by name.
     pub fn topics(&self) -> impl Iterator<Item = &Topic> {
         self.topics.values().map(|of| &of.topic)
     }
 
-    /// The subscriptions of a topic with a name in the range that can be used, have not expired and whose filter matches
-    /// the event, by name.
+    /// Returns the subscriptions of a topic to which an event is delivered, sorted by name. Their
+    /// name is in the range, they are usable and not expired, and their filter matches the event.
     pub fn matching(
         &self,
         topic: &TopicName,

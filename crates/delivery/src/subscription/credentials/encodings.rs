@@ -1,20 +1,21 @@
-//! Encodings of a text as programs write them: JSON, HTML, addresses, string literals, dumps and base64.
+//! Encodings of a text as other programs write them: JSON, HTML, URLs, string literals, dumps and
+//! base64.
 //!
-//! Separate because this is a list of other programs' habits. The order is by how common an encoding is. An encoder
-//! that changes nothing returns the text itself; `spellings` removes duplicates.
+//! This module is separate because it is a list of the habits of other programs. Common encodings
+//! come first. An encoder may return the text unchanged; `spellings` removes duplicates.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-/// Returns true for a character that an encoder copies instead of escaping it.
+/// Returns true for a character that an encoder does not escape.
 type Keeps = fn(char) -> bool;
-/// Writes an escaped character.
+/// Escapes a character.
 type Escape = fn(char) -> String;
 
-/// How many of the first entries of the lists below are parts of base64.
+/// Number of entries at the beginning of the lists below that are parts of base64.
 pub(super) const PARTS_OF_BASE64: usize = 3;
 
-/// Encodings that are often applied to a text that is encoded already.
+/// Encodes a text in the ways that are often applied to a text that is already encoded.
 pub(super) fn common(text: &[u8]) -> Vec<Vec<u8>> {
     let mut all = base64(text);
     all.extend([
@@ -27,11 +28,11 @@ pub(super) fn common(text: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Every known encoding.
+/// Encodes a text in every known way.
 pub(super) fn every(text: &[u8]) -> Vec<Vec<u8>> {
     let mut all = common(text);
     all.extend(whole_base64(text));
-    // In base64 the case of digits matters.
+    // Upper case matters if the digits are then encoded in base64.
     all.push(hex::encode_upper(text).into_bytes());
     all.push(bytes_escaped(text, is_unreserved, |byte| format!("%{byte:02x}")));
     all.extend(in_addresses(text));
@@ -48,12 +49,13 @@ pub(super) fn every(text: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// The whole text in base64, with its padding and without.
+/// Encodes the whole text in base64, with and without padding.
 fn whole_base64(text: &[u8]) -> [Vec<u8>; 2] {
     [STANDARD.encode(text).into_bytes(), STANDARD_NO_PAD.encode(text).into_bytes()]
 }
 
-/// The characters of base64 that stand for nothing but the text, at each of three alignments.
+/// Encodes the text in base64 at each of three alignments. Each result has only the characters that
+/// do not depend on the neighbouring bytes.
 fn base64(text: &[u8]) -> Vec<Vec<u8>> {
     let aligned = |before: usize| {
         let padded = [&b"xx"[..before], text, b"xx"].concat();
@@ -67,19 +69,20 @@ fn hex(text: &[u8]) -> Vec<u8> {
     hex::encode(text).into_bytes()
 }
 
-/// RFC 3986, 2.1.
+/// Percent-encoding (RFC 3986, 2.1).
 fn percent(text: &[u8], keeps: Keeps) -> Vec<u8> {
     bytes_escaped(text, keeps, |byte| format!("%{byte:02X}"))
 }
 
-/// RFC 2045, 6.7.
+/// Quoted-printable (RFC 2045, 6.7).
 fn quoted_printable(text: &[u8], keeps: Keeps) -> Vec<u8> {
     bytes_escaped(text, keeps, |byte| format!("={byte:02X}"))
 }
 
 fn in_addresses(text: &[u8]) -> Vec<Vec<u8>> {
-    // Forms, those of .NET, `encodeURIComponent`, `encodeURI`, `escape`, Python, paths of Go, two URL parsers; no symbols, no
-    // characters.
+    // Each function returns true for characters that an encoder does not escape. The encoders are,
+    // in this order: HTML forms, .NET forms, `encodeURIComponent`, `encodeURI`, `escape`, Python,
+    // Go paths and two URL parsers. The last two keep only letters and digits, or nothing.
     let sets: [Keeps; 11] = [
         |c| c == ' ' || is_word(c) || "*-.".contains(c),
         |c| c == ' ' || is_word(c) || "-.!*()".contains(c),
@@ -101,7 +104,7 @@ fn in_addresses(text: &[u8]) -> Vec<Vec<u8>> {
     sets.into_iter().map(|keeps| percent(text, keeps)).chain([unicode, all_unicode]).collect()
 }
 
-/// RFC 8259, 7: what has to be escaped, this character, and nothing else.
+/// JSON strings (RFC 8259, 7): escapes only the required characters, and `also`.
 fn json(text: &[u8], also: char) -> Vec<u8> {
     let is_plain = |c: char| !c.is_ascii_control() && !matches!(c, '"' | '\\');
     let spell = |c: char| if is_plain(c) && c != also { c.to_string() } else { json_short(c) };
@@ -120,10 +123,10 @@ fn json_short(c: char) -> String {
 
 fn in_json(text: &[u8]) -> Vec<Vec<u8>> {
     let sets: [(Keeps, Escape); 6] = [
-        // ASCII only, as Python and PHP write it.
+        // ASCII only, as Python and PHP write JSON.
         (|c| is_printable(c) && !"\"\\".contains(c), json_short),
         (|c| is_printable(c) && !"\"\\/".contains(c), json_short),
-        // Safe in HTML, as Go and PHP write it.
+        // Safe in HTML, as Go and PHP write JSON.
         (|c| !c.is_ascii_control() && !"\"\\<>&".contains(c), json_in_html),
         (|c| is_printable(c) && !"\"\\<>&'".contains(c), json_in_html),
         (
@@ -133,7 +136,7 @@ fn in_json(text: &[u8]) -> Vec<Vec<u8>> {
                 other => unicode_literal(other),
             },
         ),
-        // As .NET writes it.
+        // As .NET writes JSON.
         (
             |c| is_printable(c) && !"\"\\<>&'+`".contains(c),
             |c| match c {
@@ -179,7 +182,7 @@ fn in_html(text: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// As most programs escape for HTML.
+/// Escapes a character for HTML as most programs do.
 fn html_common(c: char) -> String {
     match c {
         '&' => "&amp;".to_owned(),
@@ -199,7 +202,7 @@ fn html_hex(c: char) -> String {
     format!("&#x{:x};", u32::from(c))
 }
 
-/// Names of ASCII characters: HTML, named character references.
+/// Named character references of ASCII characters (HTML standard).
 const HTML_NAMES: [(char, &str); 33] = [
     ('&', "amp"),
     ('<', "lt"),
@@ -243,7 +246,7 @@ fn html_named(c: char) -> String {
     }
 }
 
-/// In string literals of programs and style sheets.
+/// Escapes in string literals of programming languages and style sheets.
 fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
     let of_bytes: [fn(u8) -> String; 5] = [
         |byte| format!("\\x{byte:02x}"),
@@ -269,7 +272,7 @@ fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
     bytes.chain(in_each_set(text, &of_characters)).chain([quoted, quotes, for_shells]).collect()
 }
 
-/// The numbers of its bytes, as lists and dumps have them.
+/// Lists the numbers of the bytes, as in arrays and hex dumps.
 pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     let joined = |one: fn(u8) -> String, between: &str| {
         text.iter().copied().map(one).collect::<Vec<_>>().join(between).into_bytes()
@@ -294,8 +297,8 @@ pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     all.into_iter().chain([octal, indented]).chain(pairs).collect()
 }
 
-/// UTF-16 for texts that are encoded once more. Plain UTF-16 is found because control characters are skipped. Both byte orders of
-/// ASCII differ only at the end.
+/// UTF-16, for texts that are encoded once more. The search finds plain UTF-16 because it skips
+/// control characters. For ASCII texts, the two byte orders differ only at the ends.
 fn as_utf16(text: &[u8]) -> [Vec<u8>; 2] {
     let units: Vec<u16> = chars(text).collect::<String>().encode_utf16().collect();
     [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| {
@@ -304,7 +307,11 @@ fn as_utf16(text: &[u8]) -> [Vec<u8>; 2] {
     })
 }
 
-/// All characters escaped, those that are no letters or digits, and those that are special in addresses.
+/// Applies each escape to four sets of characters:
+/// - all characters;
+/// - all but letters and digits;
+/// - those that are special in URLs;
+/// - those that are special in literals.
 fn in_each_set(text: &[u8], escapes: &[Escape]) -> Vec<Vec<u8>> {
     let sets: [Keeps; 4] = [|_| false, char::is_alphanumeric, is_unreserved, is_plain_in_literals];
     let each = |escape: &Escape| sets.map(|keeps| escaped(text, keeps, *escape));
@@ -327,18 +334,18 @@ fn bytes_escaped(text: &[u8], keeps: Keeps, escape: impl Fn(u8) -> String) -> Ve
     all
 }
 
-/// `\u0061`, or a pair of surrogates.
+/// Writes `\u0061`, or a pair of surrogates.
 fn unicode_literal(c: char) -> String {
     units(c, "\\u", "")
 }
 
-/// The UTF-16 units of a character.
+/// Writes the UTF-16 code units of a character.
 fn units(c: char, before: &str, after: &str) -> String {
     let mut buffer = [0; 2];
     c.encode_utf16(&mut buffer).iter().map(|unit| format!("{before}{unit:04x}{after}")).collect()
 }
 
-/// The characters of a text; of what is no UTF-8 each byte is one.
+/// Returns the characters of a text. If the text is not valid UTF-8, each byte is a character.
 fn chars(text: &[u8]) -> Box<dyn Iterator<Item = char> + '_> {
     match std::str::from_utf8(text) {
         Ok(text) => Box::new(text.chars()),
@@ -358,7 +365,7 @@ fn is_printable(c: char) -> bool {
     c == ' ' || c.is_ascii_graphic()
 }
 
-/// Not escaped in literals that are to be safe in HTML.
+/// Returns true for a character that literals need not escape to be safe in HTML.
 fn is_plain_in_literals(c: char) -> bool {
     is_printable(c) && !"\"'\\<>&=".contains(c)
 }

@@ -1,12 +1,13 @@
-//! The end of a text: its own, or the place where it was cut.
+//! [`Ending`]: the end of a text, complete or cut.
 //!
-//! Separate because whoever keeps a text tells, and the search for a value depends on it.
+//! This module is separate because callers pass this value to the search, and the search in
+//! [`super::searcher`] depends on it.
 
-/// Whether a text goes on after its end.
+/// The end of a text: complete, or cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is all there is.
+    /// The text is complete.
     Whole,
-    /// The rest was cut off.
+    /// The rest of the text was cut off.
     Cut,
 }

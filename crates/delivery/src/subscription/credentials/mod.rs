@@ -1,19 +1,22 @@
-//! [`Credentials`]: the values that one request sends as credentials, and how they are hidden in what
-//! comes back.
+//! [`Credentials`]: the values that one request sends as credentials, and their removal from
+//! responses and errors.
 //!
-//! An endpoint that refuses a request may repeat it: headers, address, all of it in base64. What is
-//! kept of an answer, or told of a failure, is searched for a list of [`spellings`] of every value: as it is, in
-//! known [`encodings`], and in up to three of them on top of each other. One automaton searches for all of them
-//! ([`searcher`]). Letters of either case are alike, and control characters may be between them. Each place becomes
+//! An endpoint that refuses a request may repeat parts of it: headers, the URL, or everything in
+//! base64. So the stored part of a response, and each error message, is searched for many
+//! [`spellings`] of every value. These are the value itself, its known [`encodings`], and up to
+//! three encodings applied one after the other. One automaton finds all of them ([`searcher`]). The
+//! search ignores case, and control characters between other characters. Each match is replaced by
 //! `[secret]`.
 //!
-//! A value of at least [`SHORT_BYTES`] is hidden wherever it occurs. A shorter one occurs by chance:
-//! it is hidden where it stands alone, with no letter or digit beside it, and encoded where nothing else
-//! is encoded with it. Where a text is cut, the beginning of a value at its end is hidden as well.
+//! - A value of at least [`SHORT_BYTES`] is hidden wherever it occurs.
+//! - A shorter value also occurs by chance. It is hidden only if no letter or digit is beside it.
+//!   Its encodings are hidden only if nothing else is encoded together with it.
+//! - If a text was cut, the beginning of a value at the end of the text is hidden too.
+//! - A text without credentials is unchanged.
+//! - With more than [`CREDENTIALS_MAX`] values, the whole text is hidden.
 //!
-//! Promises: time is linear in the text; there are at most [`CREDENTIALS_MAX`] values, and with more the whole text
-//! is hidden. A text without any is unchanged. Does not find what was changed in another way: reversed, compressed,
-//! hashed, or with words between.
+//! The time is linear in the length of the text. The search does not find values that were changed
+//! in other ways, such as reversed, compressed or hashed.
 
 #[cfg(test)]
 mod encoded_tests;
@@ -37,14 +40,14 @@ pub use self::ending::Ending;
 use self::searcher::{ENOUGH_BYTES, Searcher};
 pub use self::spellings::SHORT_BYTES;
 
-/// What replaces a credential.
+/// Replacement for a credential.
 pub const HIDDEN: &str = "[secret]";
-/// The most values that are searched for; with more, the whole text is hidden.
+/// Maximum number of values to search for. With more values, the whole text is hidden.
 pub const CREDENTIALS_MAX: usize = 100;
-/// A value of this length hardly ever occurs in an event by chance.
+/// Minimum length of a value that no event contains by chance.
 const CERTAIN_MIN_BYTES: usize = 8;
 
-/// Last words of the names of headers that hold credentials, wherever their values come from.
+/// Last words of header names that mark a credential, whatever the source of the value.
 const LAST_WORDS: [&str; 15] = [
     "authorization",
     "auth",
@@ -63,13 +66,13 @@ const LAST_WORDS: [&str; 15] = [
     "credentials",
 ];
 
-/// Words before `key` with which it is none.
+/// Words before `key` that make a header no credential.
 const NO_KEYS: [&str; 5] = ["idempotency", "routing", "partition", "ordering", "deduplication"];
-/// Parameters of addresses that are credentials too: of Azure Functions, of signed addresses.
+/// Further query parameters that are credentials: in Azure Functions, and in signed URLs.
 const PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
 
-/// Whether a header holds a credential by its name: `authorization`, `cookie`, `x-api-key`,
-/// `refresh_token`; not `idempotency-key`.
+/// Returns true if the name of a header marks a credential. Examples are `authorization`, `cookie`,
+/// `x-api-key` and `refresh_token`, but not `idempotency-key`.
 #[must_use]
 pub fn is_credential(header: &str) -> bool {
     let is_one_of =
@@ -80,19 +83,19 @@ pub fn is_credential(header: &str) -> bool {
         && !(last.eq_ignore_ascii_case("key") && is_one_of(&NO_KEYS, before))
 }
 
-/// Whether a parameter of an address holds a credential by its name.
+/// Returns true if the name of a query parameter marks a credential.
 #[must_use]
 pub fn is_credential_parameter(name: &str) -> bool {
     is_credential(name) || PARAMETERS.iter().any(|of| of.eq_ignore_ascii_case(name))
 }
 
-/// The values that a request sends as credentials; printing them shows how many there are.
+/// The values that a request sends as credentials. Their `Debug` form shows only their number.
 #[derive(Clone, Default)]
 pub struct Credentials {
     values: Vec<Vec<u8>>,
     are_too_many: bool,
     is_single_use: bool,
-    /// Made for the first text.
+    /// Made for the first text that is searched.
     searcher: OnceLock<Arc<Searcher>>,
 }
 
@@ -107,21 +110,23 @@ fn decoded(text: &str) -> Vec<u8> {
 }
 
 impl Credentials {
-    /// Values of one request only, such as a signature. They are searched in single encodings, because their searcher is made for
-    /// each response.
+    /// Returns an empty set for values that only one request has, such as a signature. The search
+    /// covers single encodings only, because its automaton is built for each response.
     #[must_use]
     pub fn of_one_request() -> Self {
         Self { is_single_use: true, ..Self::default() }
     }
 
-    /// Adds the value of a header that an event has. With it the set is of one request, or a searcher would be kept for each event.
+    /// Adds the value of a header that comes from an event. The set then belongs to one request:
+    /// otherwise, an automaton would be kept for each event.
     pub fn add_header_of_event(&mut self, value: &str) {
         self.is_single_use = true;
         self.add_header(value);
     }
 
-    /// Adds the parameters that are credentials by their names, of an address that was made for an event; and its path, if that is
-    /// one. With them the set is of one request.
+    /// Adds the credentials of a URL that was rendered for an event. These are query parameters
+    /// whose name marks a credential, and the path if it is hidden. The set then belongs to one
+    /// request.
     pub fn add_url_of_event(&mut self, url: &Url, is_path_hidden: bool) {
         self.is_single_use = true;
         self.add_query(url, is_credential_parameter);
@@ -130,7 +135,7 @@ impl Credentials {
         }
     }
 
-    /// Adds a value.
+    /// Adds a value, unless it is empty or already in the set.
     pub fn add(&mut self, value: &[u8]) {
         if value.is_empty() || self.values.iter().any(|known| known == value) {
             return;
@@ -143,8 +148,10 @@ impl Credentials {
         self.values.push(value.to_vec());
     }
 
-    /// Adds the value of a header and what it consists of: without its scheme, the name and the password
-    /// of `Basic`, each value of a cookie or a parameter.
+    /// Adds the value of a header, and its parts:
+    /// - the value without its scheme;
+    /// - user and password of `Basic`;
+    /// - each value of a cookie or parameter.
     pub fn add_header(&mut self, value: &str) {
         let value = value.trim();
         self.add(value.as_bytes());
@@ -158,18 +165,18 @@ impl Credentials {
         }
         for part in value.split([' ', ';', ',', '&']) {
             let Some((_, value)) = part.split_once('=') else { continue };
-            // What ends with the padding of base64 is no parameter.
+            // Skips the padding at the end of base64: it is no parameter.
             self.add(value.trim_start_matches('=').trim_matches('"').as_bytes());
         }
     }
 
-    /// Adds the user info of an address and the values of its query.
+    /// Adds the user info of a URL and the values of its query.
     pub fn add_url(&mut self, url: &Url) {
         self.add_user(url);
         self.add_query(url, |_| true);
     }
 
-    /// Adds the user info of an address.
+    /// Adds the user info of a URL.
     pub fn add_user(&mut self, url: &Url) {
         match (url.username(), url.password()) {
             (user, Some(password)) => self.add_pair(&decoded(&format!("{user}:{password}"))),
@@ -177,7 +184,8 @@ impl Credentials {
         }
     }
 
-    /// Adds the values of the query of an address whose names are chosen; a name without a value is one.
+    /// Adds the query values whose parameter names are chosen. A parameter without a value is added
+    /// by its name.
     pub fn add_query(&mut self, url: &Url, chosen: impl Fn(&str) -> bool) {
         for part in url.query().into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -187,25 +195,25 @@ impl Credentials {
         }
     }
 
-    /// Adds the path of an address, and each of its segments.
+    /// Adds the path of a URL, and each of its segments.
     pub fn add_path(&mut self, url: &Url) {
         let path = url.path().trim_start_matches('/');
         std::iter::once(path).chain(path.split('/')).for_each(|text| self.add_encoded(text));
     }
 
-    /// Adds a part of an address, as it is sent and decoded.
+    /// Adds a part of a URL in its encoded and in its decoded form.
     fn add_encoded(&mut self, text: &str) {
         self.add(text.as_bytes());
         self.add(&decoded(text));
     }
 
-    /// Adds `name:password`, and both.
+    /// Adds `user:password`, the user and the password.
     fn add_pair(&mut self, pair: &[u8]) {
         self.add(pair);
         pair.splitn(2, |byte| *byte == b':').for_each(|part| self.add(part));
     }
 
-    /// Those that occur in an event by chance hardly ever: of at least eight bytes.
+    /// Keeps only values of at least eight bytes, which no event contains by chance.
     #[must_use]
     pub fn certain(mut self) -> Self {
         self.searcher = OnceLock::new();
@@ -214,13 +222,14 @@ impl Credentials {
         self
     }
 
-    /// The text with each credential replaced by [`HIDDEN`]; `None` if there is none in it.
+    /// Replaces each credential in a text by [`HIDDEN`]. Returns `None` if the text contains none.
     #[must_use]
     pub fn hide(&self, text: &[u8], ending: Ending) -> Option<Vec<u8>> {
         if self.are_too_many && !text.is_empty() {
             return Some(HIDDEN.into());
         }
-        // No spelling is shorter than its value, so most responses to healthy deliveries need no searcher.
+        // Skips short texts: no spelling is shorter than its value. So most responses of healthy
+        // destinations need no automaton.
         let shortest = self.values.iter().map(|value| value.len().min(ENOUGH_BYTES)).min()?;
         if text.is_empty() || (ending == Ending::Whole && text.len() < shortest) {
             return None;
@@ -232,7 +241,7 @@ impl Credentials {
         searcher.search(text, ending).replace_in(text, HIDDEN.as_bytes())
     }
 
-    /// The same for a text.
+    /// Replaces each credential in a complete text by [`HIDDEN`].
     #[must_use]
     pub fn hide_in_text(&self, text: String) -> String {
         match self.hide(text.as_bytes(), Ending::Whole) {

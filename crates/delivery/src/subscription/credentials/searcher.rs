@@ -1,8 +1,7 @@
-//! [`Searcher`]: where the spellings of values occur in a text. One automaton finds all of them, in one pass.
+//! [`Searcher`]: finds the spellings of values in a text with one automaton, in one pass.
 //!
-//! Separate because it is made once for each set of values and is shared: making it takes milliseconds.
-//!
-//! Promises: time is linear in the text.
+//! This module is separate because building an automaton takes milliseconds. It is built once for
+//! each set of values and shared. The time of a search is linear in the length of the text.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,45 +11,46 @@ use super::ending::Ending;
 use super::spans::Spans;
 use super::spellings::{Depth, Spelling, fold, spellings};
 
-/// The most bytes of all spellings of a set of values together.
+/// Maximum size of all spellings of a set of values.
 const SET_MAX_BYTES: usize = 1_024 * 1_024;
-/// The most bytes of all spellings of one value, of which compositions use most.
+/// Maximum size of the spellings of one value. Composed encodings need most of it.
 const VALUE_MAX_BYTES: usize = 128 * 1_024;
-/// The limit for each byte of a long value, so that each single encoding fits.
+/// Maximum size of the spellings for each byte of a long value, so that every single encoding fits.
 const BYTE_MAX_BYTES: usize = 256;
-/// A longer spelling is hidden once this many bytes match.
+/// Number of matching bytes that are enough to hide a longer spelling.
 pub(super) const ENOUGH_BYTES: usize = 128;
-/// At the end of a cut text the beginning of an encoded value is hidden from this length on.
+/// Minimum length of the beginning of an encoded value that is hidden at the end of a cut text.
 const CUT_MIN_BYTES: usize = 4;
-/// A contained value shorter than this does not lower the search depth of the containing one.
+/// Minimum length of a contained value that reduces the search depth of its container.
 const PART_MIN_BYTES: usize = 8;
-/// The memory of the searchers that are kept.
+/// Maximum memory of the cached searchers.
 const KEPT_MAX_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// The searchers of the sets that were searched last, newest first.
+/// The searchers of the most recently used sets of values, newest first.
 static KEPT: Mutex<Vec<Arc<Searcher>>> = Mutex::new(Vec::new());
 
 /// Searches texts for a set of values.
 pub(super) struct Searcher {
     values: Vec<Vec<u8>>,
-    /// Sorted by their bytes.
+    /// Sorted by their bytes, for binary search.
     spellings: Vec<Spelling>,
-    /// Its patterns are the beginnings of the spellings, in the same order.
+    /// Its patterns are the beginnings of `spellings`, in the same order.
     automaton: AhoCorasick,
 }
 
 impl Searcher {
-    /// Makes the searcher of values that no other text is searched for: in single encodings, which takes less time.
+    /// Builds a searcher that is used for one text only. It covers single encodings, which are
+    /// faster to build.
     pub(super) fn of_one_request(values: &[Vec<u8>]) -> Self {
         Self::new(values, Depth::Single, Depth::Plain)
     }
 
-    /// The searcher of these values, which is made the first time and kept.
+    /// Returns the cached searcher of these values, or builds it.
     pub(super) fn kept(values: &[Vec<u8>]) -> Arc<Self> {
         let lock = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |kept: &Arc<Self>| kept.values == values;
         let kept = lock().iter().find(|kept| is_same(kept)).cloned();
-        // Without the lock: other texts can be searched meanwhile.
+        // Builds the searcher without holding the lock, so that other searches are not blocked.
         let searcher =
             kept.unwrap_or_else(|| Arc::new(Self::new(values, Depth::Composed, Depth::Single)));
         let mut kept = lock();
@@ -63,13 +63,14 @@ impl Searcher {
         searcher
     }
 
-    /// Its memory, but for the overhead of its lists.
+    /// Returns the memory of the spellings and the automaton, without the overhead of lists.
     fn bytes(&self) -> usize {
         let spellings: usize = self.spellings.iter().map(|of| of.bytes.len()).sum();
         spellings + self.automaton.memory_usage()
     }
 
-    /// Searches values to this depth, and those that hold another value to a lower one: the other value is found in them.
+    /// Builds a searcher with spellings up to `depth`. A value that contains another value is
+    /// searched only up to `of_holders`, because the other value is found within it.
     fn new(values: &[Vec<u8>], depth: Depth, of_holders: Depth) -> Self {
         let share = SET_MAX_BYTES / values.len().max(1);
         let of_value = |value: &Vec<u8>| {
@@ -87,7 +88,7 @@ impl Searcher {
         Self { values: values.to_vec(), spellings, automaton }
     }
 
-    /// The places of all values in a text.
+    /// Returns the ranges of all values in a text.
     pub(super) fn search(&self, text: &[u8], ending: Ending) -> Spans {
         let mut spans = Spans::default();
         self.search_view(&View::of(text, |_| 0), ending, &mut spans);
@@ -108,7 +109,7 @@ impl Searcher {
                 continue;
             };
             let from = found.start();
-            // A place that is hidden as a part of the same spelling is not compared once more.
+            // Skips a match that lies within an earlier match of the same spelling.
             if from + ENOUGH_BYTES.min(spelling.bytes.len()) <= *hidden_to {
                 continue;
             }
@@ -122,7 +123,8 @@ impl Searcher {
         }
     }
 
-    /// Adds the beginning of a spelling with which a text ends. One of enough bytes is found anyway.
+    /// Adds the beginning of a spelling at the end of a cut text. A beginning of at least
+    /// `ENOUGH_BYTES` has been found already.
     fn search_end(&self, view: &View, spans: &mut Spans) {
         let length = view.bytes.len();
         for from in length.saturating_sub(ENOUGH_BYTES)..length {
@@ -141,7 +143,7 @@ impl Searcher {
     }
 }
 
-/// Returns true if another value is a part of this one. The spellings of that part are enough.
+/// Returns true if a value contains another value.
 fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
     let is_part = |other: &Vec<u8>| {
         (PART_MIN_BYTES..value.len()).contains(&other.len())
@@ -150,16 +152,16 @@ fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
     values.iter().any(is_part)
 }
 
-/// A text as it is searched.
+/// A text in the form in which it is searched.
 struct View {
-    /// Folded.
+    /// The text after [`fold`].
     bytes: Vec<u8>,
-    /// The position of each of them in the text.
+    /// The position of each byte in the original text.
     places: Vec<usize>,
 }
 
 impl View {
-    /// The text without what is left out: so many bytes from each place.
+    /// Folds a text. `left_out` returns the number of bytes to skip at the beginning of a slice.
     fn of(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
         let mut view = Self { bytes: Vec::with_capacity(text.len()), places: Vec::new() };
         let mut at = 0;
@@ -186,7 +188,8 @@ impl View {
         }
     }
 
-    /// Returns true if a spelling counts here: a short one counts only where it stands alone.
+    /// Returns true unless a short spelling has a letter or digit beside it, or belongs to a longer
+    /// encoded text.
     fn has(&self, spelling: &Spelling, from: usize, to: usize) -> bool {
         let before = from.checked_sub(1).and_then(|at| self.bytes.get(at));
         let is_outside = |beside: &u8| {
@@ -196,7 +199,8 @@ impl View {
         !spelling.is_short || [before, self.bytes.get(to)].into_iter().flatten().all(is_outside)
     }
 
-    /// The end of a spelling, or of so much of a long one as is here; `None` if it does not begin or count here.
+    /// Returns the end of a spelling that starts here, or of the part of a long spelling that
+    /// matches. Returns `None` if it does not match.
     fn end_of(&self, spelling: &Spelling, from: usize) -> Option<usize> {
         let text = self.bytes.get(from..)?;
         let agreed = spelling.bytes.iter().zip(text).take_while(|(a, b)| a == b).count();
@@ -206,8 +210,9 @@ impl View {
     }
 }
 
-/// Counts the bytes at the beginning of a text that are a line break or a control character. Programs wrap base64, some leave
-/// control characters out, and UTF-16 has them between ASCII characters.
+/// Returns the length of a line break or control character at the beginning of a text. Programs
+/// wrap base64 lines and omit control characters, and UTF-16 has NUL bytes between ASCII
+/// characters.
 fn break_bytes(text: &[u8]) -> usize {
     let indented = |bytes: usize| {
         let rest = text.get(bytes..).unwrap_or_default();
@@ -216,7 +221,7 @@ fn break_bytes(text: &[u8]) -> usize {
     match text {
         [b'=', b'\r', b'\n', ..] => 3,
         [b'=', b'\n', ..] | [b'\\', b'n' | b'r', ..] | [0xc2, 0x80..=0x9f, ..] => 2,
-        // The rest is cut off.
+        // Here the text was cut within a line break.
         [b'=' | b'\\'] => 1,
         [b'=', b'\r'] => 2,
         [b'\n', ..] => indented(1),

@@ -1,20 +1,22 @@
-//! [`Spans`]: places in a text, and the text with each of them replaced.
+//! [`Spans`]: byte ranges of a text, and their replacement.
 
-/// Places in a text.
+/// Byte ranges of a text, each from its start to its exclusive end.
 #[derive(Default)]
 pub(super) struct Spans(Vec<(usize, usize)>);
 
 impl Spans {
-    /// Adds a place.
+    /// Adds a range.
     pub(super) fn add(&mut self, from: usize, to: usize) {
         match self.0.last_mut() {
-            // In the order in which they are found, so that many of them take no room.
+            // Extends the previous range if the new one starts within it. A text with many
+            // overlapping ranges then needs little memory.
             Some(last) if last.0 <= from && from <= last.1 => last.1 = last.1.max(to),
             Some(_) | None => self.0.push((from, to)),
         }
     }
 
-    /// The text with each place replaced, those that touch as one; `None` without any.
+    /// Returns the text with each range replaced; ranges that touch are replaced once. Returns
+    /// `None` without ranges.
     pub(super) fn replace_in(mut self, text: &[u8], with: &[u8]) -> Option<Vec<u8>> {
         if self.0.is_empty() {
             return None;

@@ -1,23 +1,26 @@
-//! The spellings of a value: as it is, in every encoding, and in up to three encodings on top of each other.
+//! The spellings of a value: unencoded, in every known encoding, and in up to three encodings
+//! applied one after the other.
 //!
-//! Separate because the automaton of [`super::searcher`] needs a list. The list is bounded, so its order decides: what
-//! programs do often comes first.
-//!
-//! Promises: no spelling is there twice. Each is folded as [`fold`] does.
+//! This module is separate because the automaton of [`super::searcher`] needs a bounded list.
+//! Common spellings come first, so that the bound cuts rare ones. The list has no duplicates. Each
+//! spelling is folded with [`fold`].
 
 use std::collections::HashSet;
 
 use super::encodings::{PARTS_OF_BASE64, as_lists, common, every};
 
-/// A shorter value is hidden only where it stands alone.
+/// A value below this length is hidden only where it is surrounded by other characters than letters
+/// and digits.
 pub const SHORT_BYTES: usize = 4;
 
-/// The longest pattern of the automaton. The rest of a spelling is compared.
+/// Maximum length of a pattern of the automaton. The rest of a longer spelling is compared byte by
+/// byte.
 const PATTERN_MAX_BYTES: usize = 16;
-/// The most spellings of one value.
+/// Maximum number of spellings of one value.
 const SPELLINGS_MAX: usize = 4_096;
 
-/// Maps bytes that the search does not tell apart to one: letters of either case, the two alphabets of base64, and spaces.
+/// Maps bytes that the search treats as equal to the same byte. These are upper and lower case, the
+/// two alphabets of base64, and spaces and control characters.
 pub(super) fn fold(byte: u8) -> u8 {
     match byte {
         b'+' | b'-' => b' ',
@@ -30,33 +33,33 @@ pub(super) fn fold(byte: u8) -> u8 {
 /// A text to search for.
 #[derive(Debug, Clone)]
 pub(super) struct Spelling {
-    /// Folded.
+    /// The text after [`fold`].
     pub(super) bytes: Vec<u8>,
-    /// Its value is shorter than [`SHORT_BYTES`].
+    /// True if the value is shorter than [`SHORT_BYTES`].
     pub(super) is_short: bool,
-    /// Not the value itself.
+    /// True for an encoded form of the value.
     pub(super) is_encoded: bool,
 }
 
 impl Spelling {
-    /// The pattern of the automaton: all of it, or the beginning of a long one.
+    /// Returns the pattern for the automaton: the spelling, or the first bytes of a long one.
     pub(super) fn pattern(&self) -> &[u8] {
         self.bytes.get(..PATTERN_MAX_BYTES).unwrap_or(&self.bytes)
     }
 }
 
-/// How many encodings may be on top of each other.
+/// The number of encodings that are applied one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
-    /// Only the value itself.
+    /// No encoding.
     Plain,
-    /// One encoding.
+    /// At most one encoding.
     Single,
-    /// Up to three.
+    /// At most three encodings.
     Composed,
 }
 
-/// The spellings of a value, of at most so many bytes together.
+/// Returns the spellings of a value, up to a total size in bytes.
 pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spelling> {
     let is_short = value.len() < SHORT_BYTES;
     let mut list = List { left_bytes: bytes_max, is_short, ..List::default() };
@@ -65,7 +68,7 @@ pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spe
         return list.all;
     }
     if is_short {
-        // A part of base64 would be shorter still.
+        // Leaves out parts of base64: they would be even shorter than the value.
         list.add(every(value).get(PARTS_OF_BASE64..).unwrap_or_default(), true);
         return list.all;
     }
@@ -84,16 +87,18 @@ pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spe
 #[derive(Default)]
 struct List {
     all: Vec<Spelling>,
-    /// The spellings of the list, folded.
+    /// The folded spellings, to find duplicates.
     folded: HashSet<Vec<u8>>,
-    /// Their texts. Two that differ in case only are one spelling, but differ once they are encoded again.
+    /// The unfolded spellings, to find duplicates before they are encoded again. Spellings that
+    /// differ only in case are equal after folding, but their encodings differ.
     encoded: HashSet<Vec<u8>>,
     left_bytes: usize,
     is_short: bool,
 }
 
 impl List {
-    /// Adds what is new, as far as there is room; returns what can be encoded once more, not folded.
+    /// Adds new spellings until a limit is reached. Returns them unfolded, because they may be
+    /// encoded again.
     fn add(&mut self, texts: &[Vec<u8>], is_encoded: bool) -> Vec<Vec<u8>> {
         let min_bytes = if is_encoded && !self.is_short { SHORT_BYTES } else { 1 };
         let mut added = Vec::new();
@@ -112,7 +117,7 @@ impl List {
         added
     }
 
-    /// Adds all that an encoder makes of these texts.
+    /// Adds everything that an encoder returns for these texts.
     fn add_encoded(
         &mut self,
         texts: &[Vec<u8>],
@@ -120,7 +125,7 @@ impl List {
     ) -> Vec<Vec<u8>> {
         let mut added = Vec::new();
         for text in texts {
-            // Not even the text itself would fit once more.
+            // Stops early: an encoded text is at least as long as the text.
             if self.all.len() == SPELLINGS_MAX || text.len() > self.left_bytes {
                 continue;
             }

@@ -1,6 +1,6 @@
-//! A filter: what it asks for, whether an event has it, and its readable text.
+//! [`Filter`]: the condition of a subscription, its evaluation, and its readable text.
 //!
-//! Separate because its index and its explanation are made from it, and it from neither.
+//! This module is separate because the index and the explanation are derived from filters.
 
 use std::fmt;
 
@@ -9,50 +9,51 @@ use super::cesql::Cesql;
 use crate::event::Members;
 use crate::event::path::scalar;
 
-/// A condition over an event's members.
+/// A condition on the members of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// Every condition holds; with none, every event matches.
+    /// True if every condition is true. Without conditions, every event matches.
     All(Vec<Filter>),
-    /// At least one condition holds.
+    /// True if at least one condition is true.
     Any(Vec<Filter>),
-    /// The condition does not hold.
+    /// True if the condition is false.
     Not(Box<Filter>),
-    /// The member is exactly this.
+    /// Compares the whole member.
     Exact {
-        /// The member's name.
+        /// The name of the member.
         name: String,
-        /// What it has to be.
+        /// The value to compare with.
         value: String,
     },
-    /// The member is a text, exactly this: no number or boolean that is written like it.
+    /// Compares the whole member and its type. A number or boolean with the same spelling is not
+    /// equal.
     ExactText {
-        /// The member's name.
+        /// The name of the member.
         name: String,
-        /// The text.
+        /// The text to compare with.
         value: String,
     },
-    /// The member begins with this.
+    /// Compares the beginning of the member.
     Prefix {
-        /// The member's name.
+        /// The name of the member.
         name: String,
-        /// How it has to begin.
+        /// The beginning to compare with.
         value: String,
     },
-    /// The member ends with this.
+    /// Compares the end of the member.
     Suffix {
-        /// The member's name.
+        /// The name of the member.
         name: String,
-        /// How it has to end.
+        /// The end to compare with.
         value: String,
     },
-    /// A condition of Event Grid's advanced filters holds.
+    /// A condition of an Event Grid advanced filter.
     Advanced(Condition),
-    /// An expression of CloudEvents SQL is true.
+    /// An expression of CloudEvents SQL.
     Cesql(Cesql),
 }
 
-/// The filter as a readable expression.
+/// Prints the filter as a readable expression.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |filters: &[Self], word: &str| {
@@ -76,10 +77,11 @@ impl fmt::Display for Filter {
 }
 
 impl Filter {
-    /// The filter that matches every event.
+    /// Matches every event.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// The number of its conditions and of the values that they compare with. The memory that it takes grows with it.
+    /// Returns the number of conditions and of values that they compare with. The memory of the
+    /// filter is proportional to it.
     #[must_use]
     pub fn size(&self) -> usize {
         let sum = |filters: &[Self]| filters.iter().map(Self::size).sum::<usize>();
@@ -93,7 +95,7 @@ impl Filter {
         }
     }
 
-    /// Whether an event with these members matches.
+    /// Returns true if an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
         let text = |name: &str| members.get(name).and_then(scalar);

@@ -1,18 +1,19 @@
-//! Text without regard to case: Unicode's simple case folding.
+//! Case-insensitive comparison: Unicode's simple case folding.
 //!
-//! Separate because lower case is no such comparison: a sigma at the end of a word has a lower case of its
-//! own, so `ΟΔΟΣ` in lower case is not how `ΟΔΟΣΑ` begins. Folding maps each character to one
-//! character, whatever is beside it, so what begins, ends with or contains a text still does. `ß` is not `ss`, which would be
+//! This module is separate because comparing lower-case forms is wrong. A sigma at the end of a
+//! word has a special lower-case form. So `ΟΔΟΣ` in lower case is no prefix of `ΟΔΟΣΑ` in lower
+//! case. Folding maps each character to one character, independent of its neighbours. So folded
+//! texts keep their prefixes, suffixes and substrings. `ß` does not equal `ss`, as it would with
 //! full folding: Event Grid compares ordinally, character by character.
 //! <https://www.unicode.org/reports/tr44/#CaseFolding.txt>
 
-/// The text with each character folded.
+/// Folds each character of a text.
 #[must_use]
 pub fn folded(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(fold).collect() }
 }
 
-/// Whether two texts are the same without regard to case.
+/// Returns true if two texts are equal; case is ignored.
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || a.chars().map(fold).eq(b.chars().map(fold))

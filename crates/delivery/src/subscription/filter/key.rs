@@ -1,13 +1,13 @@
-//! Keys of Event Grid's advanced filters: paths to a value of an event.
+//! [`Key`]: the key of an Event Grid advanced filter, a path to a value of an event.
 //!
-//! Separate because the same key means different members in different schemas: `eventType` is
-//! `type` in a CloudEvent, `topic` is `source`, and the data of a custom event is the whole event.
-//! A key is a path with dots between its parts, without escapes ("Event filtering", limitations).
-//! Names are compared as written first, then without regard to case, as in the examples of that
-//! page.
+//! This module is separate because a key means different members in different schemas. `eventType`
+//! is `type` in a CloudEvent, and `topic` is `source`. The data of a custom event is the whole
+//! event. A key is a path with dots between its parts, without escapes ("Event filtering",
+//! limitations). An exact match of a name is preferred; otherwise case is ignored, as in the
+//! examples of that page.
 //!
-//! Null counts as no value: a key that leads to null leads nowhere, and a member that is null does not hide
-//! another with a name that the key means as well. Does not look into arrays: the condition does, or `leaves`.
+//! Null counts as a missing value. If a member is null, another member that the key also means is
+//! used. A key does not lead into arrays; the condition, or [`Key::leaves`], does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 use super::fold::same;
 use crate::event::Members;
 
-/// Members with another name in the other schema: the name in the key, in lower case, and the other
-/// one.
+/// Members that have another name in the other schema: the name in a key, in lower case, and the
+/// other name.
 const ALIASES: [(&str, &str); 7] = [
     ("eventid", "id"),
     ("eventtype", "type"),
@@ -30,41 +30,41 @@ const ALIASES: [(&str, &str); 7] = [
     ("eventtime", "time"),
 ];
 
-/// The value that counts as none.
+/// The JSON text of null.
 const NULL: &str = "null";
-/// The member that holds the payload.
+/// The member with the payload.
 const DATA: &str = "data";
-/// The members that distinguish an event with attributes from a bare payload.
+/// Members that distinguish an event with attributes from a bare payload.
 const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
 
-/// The most lists inside each other that `Key::leaves` looks into: its stack grows with them.
+/// Maximum nesting of lists in [`Key::leaves`]. The stack grows with the nesting.
 const LISTS_MAX: usize = 64;
 
-/// The path to a value of an event; never empty.
+/// The path to a value of an event. It has at least one part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Vec<String>);
 
 impl Key {
-    /// Reads a key such as `subject` or `data.order.total`; `None` where a part is empty.
+    /// Parses a key such as `subject` or `data.order.total`. Returns `None` if a part is empty.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
         parts.iter().all(|part| !part.is_empty()).then_some(Self(parts))
     }
 
-    /// Whether it names a member of the event itself, not one of its data.
+    /// Returns true if the key has one part, so that it names a member of the event itself.
     #[must_use]
     pub fn is_attribute(&self) -> bool {
         self.0.len() == 1
     }
 
-    /// The value as the publisher wrote it, if there is one other than null.
+    /// Returns the value as JSON text, as the publisher wrote it; `None` for null.
     #[must_use]
     pub fn value<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         self.find(members).filter(|value| *value != NULL)
     }
 
-    /// The value as the publisher wrote it, null included.
+    /// Returns the value as JSON text, as the publisher wrote it. Null is a value here.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         let (first, rest) = self.0.split_first()?;
@@ -81,8 +81,8 @@ impl Key {
         }
     }
 
-    /// The values at the path that are no list and no object. Lists count as each of their elements, at every part of the
-    /// path, and names are compared exactly.
+    /// Returns the values at the path that are neither lists nor objects. At every part of the
+    /// path, a list stands for each of its elements. Names are compared exactly.
     #[must_use]
     pub fn leaves<'a>(&self, members: &Members<'a>) -> Vec<&'a str> {
         let mut found = Vec::new();
@@ -101,12 +101,12 @@ impl fmt::Display for Key {
     }
 }
 
-/// The value at a path below another.
+/// Returns the value at a path below this value.
 fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
     path.iter().try_fold(value, |value, part| member(value, part))
 }
 
-/// Adds the values at a path below another.
+/// Adds the values at a path below this value.
 fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut Vec<&'a str>) {
     match (value.as_bytes().first(), path) {
         (Some(b'['), _) => {
@@ -126,7 +126,7 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
     }
 }
 
-/// A member of the event by its own name, else by the name it has in the other schema.
+/// Finds a member of the event by its name, or by its name in the other schema.
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
     preferred([named(members, name), alias.and_then(|alias| named(members, alias))])
@@ -137,7 +137,7 @@ fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     preferred(iter::once(members.get(name)).chain(without_case.map(Some)))
 }
 
-/// A member of a JSON object; of duplicates, the last.
+/// Finds a member of a JSON object. If names repeat, the last one counts.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
     let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
@@ -145,7 +145,7 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     preferred(found.map(|value| value.map(|value| value.get())))
 }
 
-/// The first value other than null; null if there is no other.
+/// Returns the first value other than null, or null if there is no other value.
 fn preferred<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
     let mut null = None;
     for value in values.into_iter().flatten() {

@@ -1,10 +1,11 @@
-//! Which events a subscription delivers.
+//! Filters: which events a subscription delivers.
 //!
-//! Filters compare the top-level members of the event as the publisher wrote them. A member that is
-//! missing, or is not a string, number or boolean, fails every comparison. The vocabulary is that
-//! of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not; and the conditions
-//! of Event Grid ([`advanced`]), which can also compare data and have rules of their own, as have
-//! expressions of CloudEvents SQL ([`cesql`]).
+//! Filters compare the top-level members of the event as the publisher wrote them. A comparison
+//! fails if the member is missing, or if it is not a string, number or boolean. The operators are:
+//! - those of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not;
+//! - the conditions of Event Grid ([`advanced`]), which can also compare data and have rules of
+//!   their own;
+//! - expressions of CloudEvents SQL ([`cesql`]), which have rules of their own too.
 
 pub mod advanced;
 pub mod cesql;

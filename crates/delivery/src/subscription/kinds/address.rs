@@ -1,7 +1,7 @@
 //! Addresses of endpoints, containers and queues, as documents write them.
 //!
-//! Separate because destinations, sinks, token servers and `Destinations` documents have them. It does not check whether
-//! anything is at an address.
+//! This module is separate because destinations, sinks, token servers and `Destinations` documents
+//! state addresses. It does not check that an address exists.
 
 use serde_json::{Value as Json, json};
 use url::Url;
@@ -15,24 +15,24 @@ use crate::subscription::sink::{Container, Sink, SinkQueue, check_prefix};
 use crate::subscription::topic_address::topic_of;
 use crate::template::has_tags;
 
-/// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
-/// 1,024.
+/// Maximum length of a prefix within a container. Three names and an hour need up to 830 of the
+/// 1,024 bytes of a key.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 const PREFIX_MAX_BYTES: usize = 180;
-/// Lengths of a bucket's name.
+/// Valid lengths of a bucket's name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
-/// The rule for names of buckets.
+/// The rule for bucket names, for messages.
 pub const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
 /// All forms of addresses, for messages.
 pub const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
-/// The addresses that an entry of a `Destinations` document may have.
+/// JSON Schema pattern of the addresses in a `Destinations` document.
 pub const ADDRESS_PATTERN: &str = "^([hH][tT][tT][pP][sS]?|[sS]3|[sS][qQ][sS])://.";
-/// The form of a queue's address, for messages.
+/// Form of a queue's address, for messages.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
-/// What an address is.
+/// The resource at an address.
 #[derive(Clone)]
 pub enum Target {
     /// An HTTP endpoint.
@@ -44,7 +44,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// The endpoint that events are sent to; targets for dead letters only are reported.
+    /// Returns the URL if events can be sent there. Reports a container or a queue, which accept
+    /// only dead letters.
     pub fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
         let what = match self {
             Self::Endpoint(url) => return Some(url),
@@ -77,19 +78,19 @@ impl From<Target> for Sink {
     }
 }
 
-/// The result of resolving an address.
+/// The result of parsing an address.
 pub enum Resolved {
-    /// It can be used.
+    /// A valid address.
     Target(Target),
-    /// It cannot be used, which has been reported where it is written.
+    /// An invalid address, which has been reported.
     Reported,
-    /// It is neither an address nor a key of a `Destinations` document.
+    /// Neither an address nor a key of a `Destinations` document.
     Unknown,
 }
 
 impl Resolved {
-    /// The target; without one there is a finding, for an unknown address this one. Of a mistyped URL it names the
-    /// mistake.
+    /// Returns the target, or makes sure that there is a finding. `unknown` is the finding for an
+    /// unknown address; for a mistyped URL, it describes the mistake.
     pub fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
@@ -102,30 +103,30 @@ impl Resolved {
     }
 }
 
-/// The address of an HTTP endpoint.
+/// The kind of the address of an HTTP endpoint.
 pub struct Endpoint {
-    /// What is wrong with a text that is none.
+    /// The error for a text that is no address.
     unknown: &'static str,
-    /// The right spelling or value.
+    /// Valid forms, for messages.
     rule: &'static str,
-    /// It may also be a topic of the files, as `topic:namespace/topic`.
+    /// True if a topic is valid too, as `topic:namespace/topic`.
     or_topic: bool,
 }
 
 impl Endpoint {
-    /// Where events go.
+    /// For destinations and recipients of replies; a topic is valid.
     pub const OF_EVENTS: Self = Self {
         unknown: "neither an address nor a key of a Destinations document",
         rule: "http://… or https://…",
         or_topic: true,
     };
-    /// Where else requests go.
+    /// For all other requests, such as those to token servers.
     pub const OTHER: Self =
         Self { unknown: "not an address", rule: "https://… or http://…", or_topic: false };
 }
 
 impl Endpoint {
-    /// Reads the address that a text is, and reports at its place in a file.
+    /// Parses a text, and reports errors at this position of the file.
     pub fn read_text(&self, text: &str, at: &Cursor<'_>) -> Option<Url> {
         let topic = || Url::parse(text).ok().filter(|url| topic_of(url).is_some());
         if let Some(topic) = self.or_topic.then(topic).flatten() {
@@ -159,7 +160,7 @@ impl Kind for Endpoint {
     }
 }
 
-/// An address. The text of a URL is in no message: it may hold credentials.
+/// Parses an address and reports its errors. No message quotes a URL: it may contain credentials.
 pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         None => Resolved::Unknown,
@@ -180,7 +181,8 @@ pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     }
 }
 
-/// The address of this text, or what is wrong with it; `None` if it does not look like one.
+/// Parses an address; the error describes the problem. Returns `None` if the text has no known
+/// scheme.
 pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
     let (scheme, rest) = text.split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -202,13 +204,13 @@ fn endpoint(text: &str) -> Result<Url, Message> {
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     match url.host_str() {
         None | Some("") => Err("the URL has no host".into()),
-        // As in https://https://host: no host has this name.
+        // Finds a doubled scheme, as in https://https://host. No host has the name of a scheme.
         Some("http" | "https") => Err("the URL has two schemes".into()),
         Some(_) => Ok(url),
     }
 }
 
-/// Returns true for a text that can be the name of a bucket.
+/// Returns true for a valid bucket name.
 pub fn is_bucket(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)

@@ -1,6 +1,7 @@
 //! Conditions of Event Grid's advanced filters, as documents state them.
 //!
-//! Separate because two formats have them: resources of Event Grid, and our own for what was translated from these.
+//! This module is separate because two formats have these conditions: Event Grid resources, and the
+//! native documents into which they are translated.
 
 use serde_json::{Value as Json, json};
 
@@ -13,10 +14,10 @@ use crate::subscription::filter::advanced::{
 use crate::subscription::filter::key::Key;
 use crate::subscription::filter::number::Number;
 
-/// Characters of a value.
+/// Maximum length of a value in characters.
 const TEXT_MAX_CHARS: usize = 512;
 
-/// How an array is compared, in our own format.
+/// Rules for comparing arrays, in the native format.
 const ARRAYS: [(&str, Arrays); 4] = [
     ("otherType", Arrays::OtherType),
     ("elements", Arrays::Elements),
@@ -24,10 +25,10 @@ const ARRAYS: [(&str, Arrays); 4] = [
     ("leaves", Arrays::Leaves),
 ];
 
-/// The field that makes a comparison of texts regard case.
+/// Name of the field that makes comparisons of texts case-sensitive.
 const CASE_SENSITIVE: &str = "caseSensitive";
 
-/// Reads a condition in our own format.
+/// Reads a condition in the native format.
 pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     at.mapping(|fields| {
         let arrays = fields.get("arrays").map_or(Some(Arrays::OtherType), |at| at.choice(&ARRAYS));
@@ -38,7 +39,7 @@ pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     })?
 }
 
-/// The condition with its values as they are written; only texts have a case.
+/// Reads the values again in their original case. Only texts can be case-sensitive.
 fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
     let Filter::Advanced(Condition { key, test, arrays }) = filter else { return Some(filter) };
     let with_case = |test: &TextTest| Some(TextTest::with_case(test.how(), several(fields, text)?));
@@ -57,7 +58,7 @@ fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
     Some(Filter::Advanced(Condition { key, test, arrays }))
 }
 
-/// A condition in our own format.
+/// Returns a condition in the native format.
 pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     let (operator, values) = match test {
         Test::Number(test) => number_test(test, false),
@@ -84,7 +85,7 @@ pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     written
 }
 
-/// An operator, and the field with its values.
+/// An operator, with the field of its values and the values.
 type Operator = (&'static str, Option<(&'static str, Json)>);
 
 fn number_test(test: &NumberTest, is_negated: bool) -> Operator {
@@ -120,7 +121,7 @@ fn text_test(test: &TextTest, is_negated: bool) -> Operator {
     (operator, Some(("values", json!(test.values()))))
 }
 
-/// A number in its own digits: as text if JSON would round it.
+/// Returns the number, or its digits as text if JSON would round it.
 fn number_json(number: &Number) -> Json {
     let text = number.to_string();
     let whole = text.parse::<i64>().map(|whole| json!(whole)).ok();
@@ -128,7 +129,7 @@ fn number_json(number: &Number) -> Json {
     whole.or_else(fraction).filter(|json| format!("{json}") == text).unwrap_or_else(|| json!(text))
 }
 
-/// A number, or the text of one that JSON would round.
+/// Reads a number, or the text of a number that JSON would round.
 fn any_number(at: &Cursor<'_>) -> Option<Number> {
     let of_text = at.peek_text().and_then(Number::parse);
     match of_text.filter(|number| number_json(number).is_string()) {
@@ -137,7 +138,7 @@ fn any_number(at: &Cursor<'_>) -> Option<Number> {
     }
 }
 
-/// Finds the test of an operator by its word.
+/// Finds the reader of an operator by its name.
 type ReadOperator = fn(&Cursor<'_>, &[(&'static str, ReadTest)]) -> Option<ReadTest>;
 
 /// Reads a condition.
@@ -158,7 +159,7 @@ pub fn condition(fields: &Fields<'_>, arrays: Arrays, operator: ReadOperator) ->
 /// Reads the test of one operator.
 pub type ReadTest = fn(&Fields<'_>) -> Option<Test>;
 
-/// Every operator, and how its test is read.
+/// The readers of all operators.
 const OPERATORS: [(&str, ReadTest); 19] = [
     ("NumberIn", |of| numbers(of).map(Test::Number)),
     ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
@@ -197,7 +198,7 @@ fn texts(fields: &Fields<'_>, how: TextMatch) -> Option<TextTest> {
     several(fields, text).map(|texts| TextTest::new(how, &texts))
 }
 
-/// `values`, at least one, each as `read` reads it.
+/// Reads `values`, which must have at least one element.
 fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) -> Option<Vec<T>> {
     let cursor = fields.required("values")?;
     let elements = cursor.list()?;
@@ -217,7 +218,7 @@ fn text(cursor: &Cursor<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Two numbers, the first not above the second; both belong to the range.
+/// Reads a range of two numbers in rising order. Both ends are inclusive.
 fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
     let ends: Vec<Option<Number>> = cursor.list()?.iter().map(any_number).collect();
     match ends.as_slice() {

@@ -1,13 +1,13 @@
-//! Whether the `auth` of a destination can be shown to it.
+//! Checks that the `auth` of a destination can be used together with its other fields.
 //!
-//! Separate because it depends on the other fields of the destination: its headers, and its address.
+//! This module is separate because the check depends on the destination's headers and URL.
 
 use url::Url;
 
 use crate::document::findings::{Message, quoted};
 use crate::subscription::auth::Auth;
 
-/// Why `auth` cannot be shown beside headers of these names, at this address; and the field that prevents it.
+/// Returns the field that prevents this `auth`, with a message; `None` if nothing does.
 pub fn obstacle<'h>(
     auth: &Auth,
     mut headers: impl Iterator<Item = &'h str>,

@@ -1,6 +1,8 @@
-//! Batches: they exist where a document states how large they may be.
+//! The field `batch`, which enables batches if a document states their maximum number of events or
+//! preferred size.
 //!
-//! Separate because either number enables batches, and the other then has its default.
+//! This module is separate because one of the two numbers is enough: the other then has its
+//! default.
 
 use serde_json::{Value as Json, json};
 
@@ -10,18 +12,19 @@ use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Optional, Presence, Record as _, Shown};
 use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch};
 
-/// The word by which a Subscription does without the batches of its Topic.
+/// The value with which a Subscription disables the batches of its Topic.
 pub const NONE: &str = "none";
-/// The text of the fields where each event has a request of its own.
+/// Shown for the fields of `batch` if batches are disabled.
 const NO_BATCHES: &str = "no batches";
 
-/// Reports `onRefused` where nothing is batched.
+/// Reports `onRefused` in a document that does not enable batches.
 pub fn report_without_batch(on_refused: &Cursor<'_>) {
     let message = Message::new("onRefused has no effect where each event has a request of its own");
     on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));
 }
 
-/// The field `batch`: a Topic may state what a refusal means, and leave it to its Subscriptions whether to batch at all.
+/// The field `batch`. A Topic may state `onRefused` without enabling batches; its Subscriptions
+/// then decide.
 pub struct Batches;
 
 impl Presence for Batches {
@@ -46,7 +49,8 @@ impl Presence for Batches {
 
     fn write(&self, value: &Option<Batch>) -> Option<Json> {
         let mut written = value.as_ref()?.write();
-        // One that has the defaults alone would not ask for batches.
+        // States a number even if all values are defaults: without a number, batches would be
+        // disabled.
         written.entry("maxEvents").or_insert_with(|| json!(BATCH_EVENTS_MAX));
         Some(Json::Object(written))
     }

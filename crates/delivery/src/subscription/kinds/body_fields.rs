@@ -1,8 +1,9 @@
-//! The fields of a body, which belong together: `body`, `bodyText` and `contentType`.
+//! The fields `body`, `bodyText` and `contentType`, which are merged together.
 //!
-//! Separate from other fields, each of which comes from the first document that states it. A Subscription with a `bodyText`
-//! would have two bodies where its Topic has a `body`. So the first document that states a body decides: `null` states that
-//! there is none, and the event is sent. A `contentType` of a later document belongs to another body.
+//! This module is separate because every other field is merged on its own. With that rule, a
+//! Subscription with `bodyText` and a Topic with `body` would result in two bodies. Instead, the
+//! first document that states a body decides. `null` states that the event is the body. The
+//! `contentType` of later documents is ignored, because it belongs to another body.
 
 use serde_json::Value as Json;
 
@@ -14,7 +15,7 @@ use crate::document::value::Kind;
 /// The fields that state a body.
 const BODIES: [&str; 2] = ["body", "bodyText"];
 
-/// An optional field that belongs to a body.
+/// An optional field that is merged together with the body.
 pub struct OfBody<K>(pub Optional<K>);
 
 impl<K: Kind> Presence for OfBody<K> {

@@ -6,7 +6,7 @@ use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::tls::{CA_BUNDLE_MAX_BYTES, CaBundle};
 
-/// Certificates in PEM.
+/// The kind of a bundle of certificates in PEM.
 pub struct CaBundles;
 
 impl Kind for CaBundles {
@@ -24,7 +24,7 @@ impl Kind for CaBundles {
         json!({ "type": "string", "maxLength": CA_BUNDLE_MAX_BYTES, "pattern": "-----BEGIN CERTIFICATE-----" })
     }
 
-    /// How many there are, and a digest to compare.
+    /// Shows the number of certificates and the beginning of a digest, for comparison.
     fn shown(&self, value: &CaBundle) -> Json {
         json!(value.to_string())
     }

@@ -1,7 +1,7 @@
 //! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any`, `not` and `cesql`.
 //!
-//! Separate because two families have these operators of the CloudEvents Subscriptions API, each
-//! with rules of its own about what an operator may hold.
+//! This module is separate because two families of documents have these operators of the
+//! CloudEvents Subscriptions API. Each family has rules of its own for the contents of an operator.
 
 use serde_json::{Value as Json, json};
 
@@ -11,12 +11,12 @@ use crate::document::reader::Cursor;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::cesql::Cesql;
 
-/// The deepest nesting of `all`, `any` and `not`.
+/// Maximum nesting of `all`, `any` and `not`.
 pub const DEPTH_MAX: usize = 10;
 /// The operators, for findings.
 pub const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
 
-/// The attributes of an event in the Event Grid schema that are none of CloudEvents.
+/// Attributes of the Event Grid schema that CloudEvents does not have.
 const EVENT_GRID_ATTRIBUTES: [&str; 4] =
     ["dataVersion", "eventTime", "eventType", "metadataVersion"];
 /// The names that filters can compare, for findings.
@@ -24,15 +24,15 @@ pub const VISIBLE: &str = "filters see the attributes of an event and not its da
                                   and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
                                   (Event Grid)";
 
-/// Returns true for the name of an attribute of CloudEvents or Event Grid.
+/// Returns true for the name of an attribute in CloudEvents or in the Event Grid schema.
 pub fn is_attribute(name: &str) -> bool {
     let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    // Its names are those of attributes, but for the data.
+    // `data` has the form of an attribute's name, but it is not one.
     let is_attribute = !name.is_empty() && name != "data";
     is_attribute && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
 }
 
-/// Makes the comparison of a member, by its name, with a value.
+/// Makes the comparison of a member with a value, from the member's name and the value.
 pub type Compare = fn(String, String) -> Filter;
 
 const COMPARISONS: [(&str, Compare); 3] = [
@@ -41,7 +41,7 @@ const COMPARISONS: [(&str, Compare); 3] = [
     ("suffix", |name, value| Filter::Suffix { name, value }),
 ];
 
-/// Refuses conditions that nest too deep.
+/// Refuses conditions that are nested too deep.
 pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
     if depth > most {
         return cursor.refuse(format!("conditions nest at most {most} deep"));
@@ -49,8 +49,8 @@ pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()>
     Some(())
 }
 
-/// The condition of each operator in one mapping; `None` for one that could not be read. `field`
-/// finds an operator, `compared` reads a comparison, `inner` a condition within this one.
+/// Reads the condition of each operator in one mapping; `None` for an invalid one. `field` finds an
+/// operator, `compared` reads a comparison, and `inner` reads a nested condition.
 pub fn operators<'a>(
     field: impl Fn(&'static str) -> Option<Cursor<'a>>,
     compared: impl Fn(&Cursor<'a>, Compare) -> Option<Filter>,
@@ -67,7 +67,7 @@ pub fn operators<'a>(
     conditions
 }
 
-/// An expression of CloudEvents SQL; what its author may not have meant is a warning.
+/// Reads an expression of CloudEvents SQL. A warning reports what its author may not have meant.
 pub fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
     let reading = match Cesql::read(cursor.text()?) {
         Ok(reading) => reading,
@@ -94,16 +94,17 @@ fn several<'a>(
     cursor.each(inner)
 }
 
-/// All of them; a single one is returned as it is.
+/// Joins conditions with `all`. A single condition is returned unchanged.
 pub fn joined(mut filters: Vec<Filter>) -> Filter {
     if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }
 
-/// A filter as our own format states it.
+/// Returns a filter in the native format.
 pub fn written(filter: &Filter) -> Json {
     let several = |all: &[Filter]| all.iter().map(written).collect::<Vec<_>>();
     match filter {
-        // Empty lists are refused in files, where they could mean everything or nothing.
+        // Writes expressions for empty lists, which documents may not have: they could mean
+        // everything or nothing.
         Filter::All(all) if all.is_empty() => json!({ "cesql": "TRUE" }),
         Filter::Any(all) if all.is_empty() => json!({ "cesql": "FALSE" }),
         Filter::All(all) => json!({ "all": several(all) }),

@@ -1,9 +1,9 @@
-//! `filter`: conditions over an event's members, as a mapping of operators.
+//! `filter`: conditions on the members of an event, as a mapping of operators.
 //!
-//! Separate because it is the only part that nests. Several operators in one mapping, and several
-//! members under one operator, all have to hold. An empty condition is refused, since it could mean
-//! everything or nothing. A member that no event of the topic can have is refused as well: such a filter matches
-//! nothing, or under `not` everything.
+//! This module is separate because only filters nest. An event must satisfy every operator of a
+//! mapping, and every member of an operator. An empty condition is refused: it could mean
+//! everything or nothing. A member that no event of the topic has is refused too. Such a condition
+//! matches nothing, or everything under `not`.
 
 use serde_json::{Value as Json, json};
 
@@ -17,7 +17,7 @@ use crate::document::reader::{Cursor, Entry};
 use crate::event::Input;
 use crate::subscription::filter::Filter;
 
-/// The field `filter`: a mapping of operators.
+/// The kind of the field `filter`: a mapping of operators.
 pub struct Filters;
 
 impl Kind for Filters {
@@ -50,7 +50,8 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
         conditions
     })?;
     let conditions = conditions.into_iter().collect::<Option<Vec<_>>>()?;
-    // Every operator may be unknown, which is reported; no condition would match everything.
+    // If all operators are unknown, they were reported. A filter without conditions would match
+    // everything.
     (!conditions.is_empty()).then(|| joined(conditions))
 }
 
@@ -67,7 +68,7 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     compared.into_iter().collect::<Option<_>>().map(joined)
 }
 
-/// Reports the names that no attribute of an event of this input has, anywhere in a filter.
+/// Reports the names in a filter that no event of this input has as an attribute.
 pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     for entry in cursor.peek_entries() {
         match entry.name {
@@ -83,8 +84,8 @@ pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     }
 }
 
-/// Reports a name that no attribute has. The events of a custom topic have members of their own; a dot in a name is
-/// no path there either.
+/// Reports a name that is no attribute. Events of a custom topic have members with other names, but
+/// a dot is no path there.
 fn check_name(member: &Entry<'_>, input: Input) {
     let Entry { name, key, .. } = member;
     if is_attribute(name) {

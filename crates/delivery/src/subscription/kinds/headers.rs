@@ -1,7 +1,8 @@
-//! Headers that a subscription adds to its requests, whatever the family.
+//! Headers that a subscription adds to its requests.
 //!
-//! Separate because the rules for headers are the same in every family: no file may split, misroute
-//! or mislabel a request. No header's value is in a message: it may be a secret.
+//! This module is separate because every family of documents follows the same rules. No document
+//! can split, misroute or mislabel a request with a header. No message quotes a header's value: it
+//! may be a secret.
 
 use serde_json::{Value as Json, json};
 
@@ -18,8 +19,8 @@ use crate::subscription::templates::Templated;
 use crate::template::has_tags;
 use crate::template::limits::TEMPLATE_MAX_BYTES;
 
-/// Headers of the connection, the request, its body or its signature, which a subscription must not
-/// set.
+/// Headers that a subscription must not set. They belong to the connection, the request, its body
+/// or its signature.
 const REFUSED_NAMES: [&str; 20] = [
     "connection",
     "content-length",
@@ -42,10 +43,11 @@ const REFUSED_NAMES: [&str; 20] = [
     "webhook-signature",
     "webhook-timestamp",
 ];
-/// Prefixes of Event Grid's own headers, and of CloudEvent attributes in binary mode.
+/// Prefixes of Event Grid's headers, and of CloudEvents attributes in binary mode.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
-/// Headers that change how a request is read, routed or traced, or from whom it seems to be. A file may state their value; the
-/// value of an event is its publisher's.
+/// Headers that change how a server interprets, routes or traces a request, or who seems to have
+/// sent it. A file may state their values. An event may not, because its publisher chooses its
+/// values.
 const REFUSED_FROM_EVENT: [&str; 14] = [
     "content-encoding",
     "content-location",
@@ -62,10 +64,11 @@ const REFUSED_FROM_EVENT: [&str; 14] = [
     "x-original-url",
     "x-real-ip",
 ];
-/// Prefixes of more of them.
+/// Prefixes of further headers of that kind.
 const REFUSED_PREFIXES_FROM_EVENT: [&str; 2] = ["x-forwarded-", "x-rewrite-"];
 
-/// The headers of a list, each read by the family; at most ten, without duplicates.
+/// Reads a list of headers with the family's reader for one header. At most ten headers are valid,
+/// without duplicates.
 pub fn list<'a>(
     cursor: &Cursor<'a>,
     read: impl Fn(&Fields<'a>) -> Option<Header>,
@@ -96,7 +99,8 @@ pub fn list<'a>(
     Some(headers)
 }
 
-/// Returns true if an event may decide the value of a header. Some servers read `_` as `-`.
+/// Returns true if an event may supply the value of a header. Compares `_` as `-`, because some
+/// servers do.
 fn may_come_from_event(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     !REFUSED_FROM_EVENT.contains(&name.as_str())
@@ -104,7 +108,7 @@ fn may_come_from_event(name: &str) -> bool {
         && !REFUSED_PREFIXES_FROM_EVENT.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
+/// Reads the name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
 pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
     let lower = name.to_ascii_lowercase();
@@ -119,7 +123,7 @@ pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// A header's value.
+/// Reads the value of a header.
 pub fn value(cursor: &Cursor<'_>) -> Option<String> {
     let value = cursor.scalar()?;
     if let Err(problem) = check_value(&value) {
@@ -128,18 +132,18 @@ pub fn value(cursor: &Cursor<'_>) -> Option<String> {
     Some(value)
 }
 
-/// The path of a value in an event.
+/// The kind of the path of a value in an event.
 pub const PATH: Parsed<Path> = Parsed::new("a path", PATH_RULE, "path");
-/// The pattern of names of headers.
+/// JSON Schema pattern of valid names.
 const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
-/// The pattern of names that belong to Event Grid and CloudEvents.
+/// JSON Schema pattern of names that belong to Event Grid and CloudEvents.
 const REFUSED_PATTERN: &str = "^([aA][eE][gG]|[cC][eE])-";
-/// The pattern of values that are not empty.
+/// JSON Schema pattern of valid values that are not empty.
 pub const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
-/// The pattern of values.
+/// JSON Schema pattern of valid values.
 const VALUE_PATTERN: &str = "^([^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?)?$";
 
-/// The name of a header.
+/// The kind of a header's name.
 pub struct Name;
 
 impl Kind for Name {
@@ -158,7 +162,7 @@ impl Kind for Name {
     }
 }
 
-/// Headers of requests. The value of each has one source.
+/// The kind of the field `headers`. Each header states exactly one source of its value.
 pub struct Headers;
 
 impl Kind for Headers {
@@ -201,7 +205,7 @@ impl Kind for Headers {
         } })
     }
 
-    /// Names and sources: a value may be a secret.
+    /// Shows names and sources, but no values: a value may be a secret.
     fn shown(&self, value: &Vec<Header>) -> Json {
         let shown = |header: &Header| {
             let mut shown = written(header);
@@ -243,13 +247,13 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     Some(Header { name: name?, value: value? })
 }
 
-/// A header's value, which has one source.
+/// Reads the value of a header from its only source.
 fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
     let hidden = fields.get("hidden");
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(at), None, None] => {
             let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
-            // A hidden value is a credential, and no error quotes it.
+            // A hidden value is no template, because errors of templates quote the text.
             if let Some(text) = at.peek_text().filter(|text| !is_hidden && has_tags(text)) {
                 let place = format!("destination.headers.{name}");
                 let mut compiled = Templated::text(text, &place);

@@ -1,6 +1,7 @@
 //! Kinds of values that only subscriptions have: statuses, headers, filters, schedules, addresses.
 //!
-//! Separate from the records that declare fields of them, and from the kinds that know no field (`document::kind`).
+//! This module is separate from the records that declare fields of these kinds, and from the
+//! general kinds in `document::kind`.
 
 pub mod address;
 pub mod advanced;

@@ -1,7 +1,7 @@
 //! Names of namespaces, topics and subscriptions, as documents write them.
 //!
-//! Separate because every family has them, and the rule follows from the keys of dead letters, not
-//! from a family.
+//! This module is separate because every family of documents has the same rule. The rule follows
+//! from the keys of dead letters.
 
 use serde_json::{Value as Json, json};
 
@@ -15,7 +15,7 @@ pub fn read(cursor: &Cursor<'_>) -> Option<String> {
     checked(cursor.text()?, cursor)
 }
 
-/// Checks a name that was found in, or made from, the value at the cursor.
+/// Checks a name that was derived from the value at the cursor.
 pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
         return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
@@ -36,7 +36,7 @@ pub fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
 }
 
-/// A name of a namespace, a topic or a subscription.
+/// The kind of the name of a namespace, a topic or a subscription.
 pub struct Name;
 
 impl Kind for Name {
@@ -55,7 +55,7 @@ impl Kind for Name {
     }
 }
 
-/// The full name of a topic, `namespace/topic`.
+/// The kind of the full name of a topic, `namespace/topic`.
 pub struct FullName;
 
 impl Kind for FullName {
@@ -74,10 +74,10 @@ impl Kind for FullName {
     }
 }
 
-/// A name of DNS (RFC 1035, 2.3.4).
+/// The kind of a DNS name (RFC 1035, 2.3.4).
 pub const DNS_NAME: Checked =
     Checked { max_chars: DNS_NAME_MAX_BYTES, check: check_dns_name, schema: dns_schema };
-/// The longest name and the longest label.
+/// Maximum lengths of a DNS name and of one label (RFC 1035, 2.3.4).
 const DNS_NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
 

@@ -1,7 +1,7 @@
 //! `from`: publishers that cannot set the `topic` attribute.
 //!
-//! Separate because each kind is named differently. The draft checks whether two topics claim one
-//! publisher.
+//! This module is separate because each kind of publisher has a field of its own. It does not
+//! detect that two topics claim the same publisher; the reader of all documents does.
 
 use serde_json::{Value as Json, json};
 
@@ -12,21 +12,21 @@ use crate::event::Input;
 use crate::event::envelope::{Publisher, input_of};
 use crate::subscription::kinds::address::{BUCKET_RULE, is_bucket};
 
-/// The most publishers of one topic.
+/// Maximum number of publishers of one topic.
 const PUBLISHERS_MAX: usize = 100;
-/// The longest name of an SNS topic, without the suffix of a FIFO topic.
+/// Maximum length of an SNS topic's name, without the suffix of a FIFO topic.
 /// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
 const SNS_NAME_MAX_BYTES: usize = 256;
-/// The digits of an account.
+/// Number of digits of an AWS account id.
 const ACCOUNT_DIGITS: usize = 12;
-/// The longest name of a source.
+/// Maximum length of the name of an EventBridge source.
 /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateEventBus.html>
 const SOURCE_MAX_BYTES: usize = 256;
 
-/// An example of the ARN of an SNS topic, for messages.
+/// Example of an SNS topic's ARN, for messages.
 const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
 
-/// The field `from`: publishers that cannot set the `topic` attribute.
+/// The kind of the field `from`.
 pub struct Publishers;
 
 impl Kind for Publishers {
@@ -63,7 +63,7 @@ impl Kind for Publishers {
     }
 }
 
-/// A publisher, named by one of three fields.
+/// Reads a publisher from one of three fields.
 fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
     match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
         [Some(arn), None, None] => Some(Publisher::SnsTopic(sns_topic(&arn)?)),
@@ -79,7 +79,7 @@ fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
     }
 }
 
-/// Publishers and where each is named.
+/// Pairs publishers with the positions of their names.
 pub fn located<'a, 'p>(
     from: Option<&Cursor<'a>>,
     publishers: &'p [Publisher],
@@ -89,9 +89,9 @@ pub fn located<'a, 'p>(
     publishers.iter().zip(named).collect()
 }
 
-/// Warns of publishers whose records the topic's input cannot read.
+/// Warns about publishers whose records do not have the input format of the topic.
 pub fn report_unreadable(publishers: &[(&Publisher, Cursor<'_>)], input: Input) {
-    // With other inputs any publisher may send valid records.
+    // With other inputs, every publisher can send valid records.
     if !matches!(input, Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3) {
         return;
     }
@@ -117,7 +117,7 @@ fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// `arn:partition:sns:region:account:name`.
+/// Returns true for `arn:partition:sns:region:account:name`.
 fn is_sns_topic(arn: &str) -> bool {
     let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..]
     else {

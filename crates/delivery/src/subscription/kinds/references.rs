@@ -1,6 +1,7 @@
-//! Keys of `Destinations` documents, stored beside the addresses that they were resolved to.
+//! Keys of `Destinations` documents, stored beside the addresses to which they were resolved.
 //!
-//! Separate because a key and its address are one value in two fields: both are those of one document.
+//! This module is separate because a key and its address are one value in two fields. Both come
+//! from the same document.
 
 use serde_json::{Value as Json, json};
 
@@ -10,10 +11,11 @@ use crate::document::kind::{Checked, Kind as _};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Optional, Presence};
 
-/// The longest key: ids of Azure have a few hundred characters.
+/// Maximum length of a key. Azure resource ids have a few hundred characters.
 const MAX_BYTES: usize = 2_048;
 
-/// The key of the address in this field of the same mapping. Without the address it has no effect, which is reported.
+/// The key of the address in another field of the same mapping. A key without that address has no
+/// effect, and a warning reports it.
 pub struct KeyOf(pub &'static str);
 
 /// The key as an optional text.
@@ -33,7 +35,7 @@ fn schema() -> Json {
     json!({ "minLength": 1 })
 }
 
-/// Returns true for a key that may be stored.
+/// Returns true if a key may be stored. A URL may not: it may contain credentials.
 #[must_use]
 pub fn may_be_stored(key: &str) -> bool {
     check(key).is_ok()

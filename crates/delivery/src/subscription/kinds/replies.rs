@@ -1,4 +1,4 @@
-//! Where replies go, as native documents state it.
+//! Recipients of replies, as native documents state them.
 
 use serde_json::{Value as Json, json};
 
@@ -8,7 +8,7 @@ use crate::document::reader::Cursor;
 use crate::subscription::topic_address::{address_of, topic_of};
 use crate::subscription::{ReplyTo, display};
 
-/// An address, or a topic as `topic:namespace/topic`.
+/// The kind of the field `reply`: an address, or a topic as `topic:namespace/topic`.
 pub struct Replies;
 
 impl Kind for Replies {
@@ -30,7 +30,7 @@ impl Kind for Replies {
         Endpoint::OF_EVENTS.schema()
     }
 
-    /// An address without credentials and query.
+    /// Shows an address without credentials and query.
     fn shown(&self, reply: &ReplyTo) -> Json {
         match reply {
             ReplyTo::Address(url) => json!(display(url)),

@@ -1,16 +1,18 @@
-//! Samples of topics: an event as its publishers send it.
+//! Samples of topics: an event as publishers send it.
 //!
-//! Separate from events, because a document states it as a value and publishers send a text.
+//! This module is separate from events because a document states a sample as a value, while
+//! publishers send text.
 
 use serde_json::{Value as Json, json};
 
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 
-/// The longest sample, as JSON. Every reader of a topic reads it too.
+/// Maximum size of a sample as JSON. The limit is low because every reader of a topic reads its
+/// sample too.
 pub const SAMPLE_MAX_BYTES: usize = 16 * 1024;
 
-/// A sample of a topic.
+/// The kind of the field `sample`.
 pub struct Sample;
 
 impl Kind for Sample {

@@ -1,7 +1,8 @@
 //! `retry.schedule`: the waits between attempts, as a kind and its parameters.
 //!
-//! Separate because each kind has parameters of its own, and a parameter of another kind is an
-//! error. A schedule is one field: a Subscription's replaces its Topic's as a whole.
+//! This module is separate because each kind of schedule has parameters of its own. A parameter of
+//! another kind is an error. A schedule is one field: the schedule of a Subscription replaces that
+//! of its Topic as a whole.
 
 use std::sync::Arc;
 
@@ -15,21 +16,21 @@ use crate::subscription::bounds::LIFETIME_MAX_MS;
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
 use crate::waits::{Kind, Schedule};
 
-/// The longest list of waits or moments, so that it stays readable.
+/// Maximum length of a list of waits or moments. Longer lists would be hard to read.
 const WAITS_MAX: usize = 100;
-/// `delay` where a schedule names none.
+/// Default of `delay`, for every kind of schedule.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
-/// `max` where a linear or exponential schedule names none.
+/// Default of `max` for linear and exponential schedules.
 const MAX_DEFAULT_MS: u64 = HOUR_MS;
 
-/// The field that holds the waits of a kind, and how the kind is read.
+/// The field with the waits of a kind, and the reader of the kind.
 type KindFields = (&'static str, fn(&Fields<'_>) -> Option<Kind>);
 
-/// How retries are numbered: whether the first one waits for `d` or, by a formula, for less.
+/// The words for numbering retries, and true if the first retry has number 0 in the formula.
 const NUMBERINGS: [(&str, bool); 2] = [("fromOne", false), (FROM_ZERO, true)];
 const FROM_ZERO: &str = "fromZero";
 
-/// The kinds of schedules that a file can name.
+/// The kinds of schedules, by the word for each in documents.
 const KINDS: [(&str, KindFields); 5] = [
     ("linear", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Linear { delay_ms }))),
     ("exponential", EXPONENTIAL),
@@ -40,7 +41,7 @@ const KINDS: [(&str, KindFields); 5] = [
 const EXPONENTIAL: KindFields =
     ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
 
-/// A schedule: it replaces that of other documents as a whole.
+/// The kind of the field `schedule`, which replaces the schedule of other documents as a whole.
 pub struct Waits;
 
 impl kind::Kind for Waits {
@@ -72,7 +73,7 @@ impl kind::Kind for Waits {
     }
 }
 
-/// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
+/// Reads a schedule. A missing `kind` is exponential, and a missing `delay` is PT1S.
 fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let kind = match fields.get("kind") {
         Some(cursor) => cursor.choice(&KINDS),
@@ -81,7 +82,7 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
     let numbering = fields.get("numbering").map(|cursor| (cursor.choice(&NUMBERINGS), cursor));
     let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
-    // Not before: the other fields are marked as known even if the kind is not.
+    // Returns late, so that the other fields count as known even if the kind is invalid.
     let (own, read) = kind?;
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != own) {
@@ -101,7 +102,7 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     capped(fields, kind, max_ms)
 }
 
-/// The kind with its retries numbered from zero or from one.
+/// Returns the kind with its retries numbered from zero or from one.
 fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
     match kind {
         Kind::Linear { delay_ms } if from_zero => Some(Kind::LinearFromZero { delay_ms }),
@@ -123,7 +124,8 @@ fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
         .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(0..=LIFETIME_MAX_MS))
 }
 
-/// The schedule with its cap. A delay above the cap would never apply, so it is refused.
+/// Returns the schedule with its cap. A delay above the cap is refused, because it would never
+/// apply.
 fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Option<Schedule> {
     let (delay_ms, default_ms) = match kind {
         Kind::Linear { delay_ms }
@@ -147,7 +149,7 @@ fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Optio
             Message::new(message).help(missing)
         });
     }
-    // No wait is longer than a delivery may live.
+    // A cap at the maximum lifetime has no effect, because no wait can be longer.
     Some(Schedule { kind, max_ms: max_ms.filter(|max_ms| *max_ms < LIFETIME_MAX_MS) })
 }
 
@@ -172,7 +174,7 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     Some(moments_ms)
 }
 
-/// The words and fields of a kind: its name, whether it numbers retries from zero, and its parameter.
+/// Splits a kind into its word, true if retries are numbered from zero, and its parameter.
 fn parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
     let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
     let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
@@ -187,7 +189,7 @@ fn parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
     }
 }
 
-/// A schedule as a document states it.
+/// Returns a schedule as a document states it.
 fn written(schedule: &Schedule) -> Json {
     let (kind, from_zero, (parameter, values)) = parts(&schedule.kind);
     let is_growing = matches!(kind, "linear" | "exponential");
@@ -196,7 +198,7 @@ fn written(schedule: &Schedule) -> Json {
     if from_zero {
         written["numbering"] = json!(FROM_ZERO);
     }
-    // These have a cap unless a document states that they have none.
+    // Growing schedules have a default cap, so an uncapped one must state the maximum lifetime.
     let max_ms = schedule.max_ms.or(is_growing.then_some(LIFETIME_MAX_MS));
     if let Some(max_ms) = max_ms {
         written["max"] = json!(format_ms(max_ms));
@@ -204,7 +206,7 @@ fn written(schedule: &Schedule) -> Json {
     written
 }
 
-/// A schedule for people.
+/// Describes a schedule for people.
 fn told(schedule: &Schedule) -> String {
     let (kind, from_zero, (_, values)) = parts(&schedule.kind);
     let numbering = if from_zero { ", numbered from zero" } else { "" };
@@ -213,7 +215,7 @@ fn told(schedule: &Schedule) -> String {
     format!("{kind} {}{numbering}{cap}", values.join(" "))
 }
 
-/// The fields of a schedule, for the JSON Schema.
+/// Returns the properties of a schedule for the JSON Schema.
 fn properties() -> Json {
     let duration = |about: &str| json!({ "description": about, "$ref": "#/$defs/duration" });
     let durations = |about: &str| json!({ "description": about, "$ref": "#/$defs/durations" });
@@ -237,7 +239,8 @@ fn properties() -> Json {
     ])
 }
 
-/// Requires the list of a kind, and forbids the parameters of others.
+/// Returns a JSON Schema rule that requires the list of this kind and forbids parameters of other
+/// kinds.
 fn needs_list(kind: &str) -> Json {
     let other = if kind == "waits" { "moments" } else { "waits" };
     json!({

@@ -1,4 +1,4 @@
-//! Where dead letters go, as documents state it.
+//! Sinks of dead letters, as documents state them.
 
 use serde_json::{Value as Json, json};
 
@@ -10,10 +10,10 @@ use crate::subscription::display;
 use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 
-/// The form of a sink that is a topic, for messages.
+/// Valid form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// The field `sink`: an address, or a topic of the files.
+/// The kind of the field `sink`: an address, or a topic.
 pub struct Sinks;
 
 impl Kind for Sinks {
@@ -38,7 +38,7 @@ impl Kind for Sinks {
         }
     }
 
-    /// An address without credentials and query.
+    /// Shows an address without credentials and query.
     fn shown(&self, value: &Sink) -> Json {
         match value {
             Sink::Address(url) => json!(display(url)),
@@ -64,10 +64,10 @@ impl Kind for Sinks {
     }
 }
 
-/// The topic whose subscriptions receive dead letters.
+/// Reads the topic whose subscriptions receive dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Other fields are probably an attempt to name a sink: one finding shows the right form.
+        // Other fields probably name a sink in another form. One finding then shows the valid form.
         fields.accept_rest();
         return fields
             .parent()

@@ -1,6 +1,7 @@
-//! Sets of HTTP statuses in documents, and how they change a policy.
+//! Sets of HTTP statuses in documents, and their effect on a retry policy.
 //!
-//! Separate because every family can override the meaning of a status, each by a field of its own.
+//! This module is separate because every family of documents can override the meaning of a status,
+//! with fields of its own.
 
 use std::ops::RangeInclusive;
 
@@ -15,22 +16,22 @@ use crate::subscription::bounds::LIFETIME_MAX_MS;
 use crate::subscription::status_set::StatusSet;
 use crate::time::duration::format_ms;
 
-/// Statuses of HTTP.
+/// Range of HTTP statuses.
 pub const STATUSES: RangeInclusive<u16> = 100..=599;
 
-/// A list of statuses such as `202`, and ranges such as `200-299`.
+/// Reads a list of statuses such as `202`, and ranges such as `200-299`.
 pub fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
     cursor.each(|element| range_of(&element.scalar()?, element)).map(StatusSet::new)
 }
 
-/// The same as one text, separated by commas.
+/// Reads statuses and ranges from one text, separated by commas.
 pub fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
     let text = cursor.scalar()?;
     let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
     Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
 }
 
-/// One status, if the text is one.
+/// Parses one status.
 pub fn status(text: &str) -> Option<u16> {
     let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|status| digits && STATUSES.contains(status))
@@ -50,22 +51,25 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     }
 }
 
-/// The fields that give a status a meaning.
+/// The fields that give statuses a meaning.
 const LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
 
-/// A field that gives statuses a meaning. Each list is that of the first document that has one, without the statuses that a
-/// document before it lists. The last document has the defaults: its statuses keep their meaning unless they are listed.
+/// A field that gives statuses a meaning.
+///
+/// - The value is the list of the first document that states the field.
+/// - Statuses that an earlier document lists in any of the three fields are removed from it.
+/// - The last document has the defaults. They apply to statuses that no earlier document lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// Statuses that mean "delivered".
     Success,
     /// Statuses that are never retried.
     NeverRetry,
-    /// Statuses that are retried although the defaults say never.
+    /// Statuses that are retried although the defaults never retry them.
     RetryOn,
 }
 
-/// The three lists of these documents.
+/// Returns the three lists that these documents state together.
 fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
     let mut lists = [None, None, None];
     let mut listed = StatusSet::default();
@@ -81,7 +85,7 @@ fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
     lists
 }
 
-/// A list of a document, which was checked before.
+/// Reads a list silently: its findings have been reported before.
 fn list_in(document: &Cursor<'_>, name: &str) -> Option<StatusSet> {
     document.peek(name).and_then(|at| list(&at.silent()))
 }
@@ -103,7 +107,8 @@ impl Presence for Meaning {
         Some(match self {
             Self::Success => {
                 let success = success.unwrap_or_else(|| of_base("success")).difference(&changed);
-                // Two lists of one document that share a status have a finding of their own.
+                // Skips the finding about missing successes if two lists of one document share a
+                // status, which has its own finding.
                 let has_finding = || {
                     let own_success = list_in(fields.parent(), "success").unwrap_or_default();
                     let others =
@@ -149,7 +154,7 @@ impl Presence for Meaning {
 }
 
 impl Meaning {
-    /// Reports what is wrong with the list of one document.
+    /// Reports errors in the list of one document.
     fn check(&self, own: &Cursor<'_>, fields: &Fields<'_>) -> Option<()> {
         let stated = list(own)?;
         if *self == Self::Success && stated == StatusSet::default() {
@@ -165,7 +170,8 @@ impl Meaning {
     }
 }
 
-/// Waits by status, which replace those of other documents as a whole.
+/// The kind of the field `leastWaits`: waits by status. It replaces the waits of other documents as
+/// a whole.
 pub struct LeastWaits;
 
 impl Kind for LeastWaits {

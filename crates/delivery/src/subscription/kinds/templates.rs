@@ -1,4 +1,4 @@
-//! Templates, as documents state them: bodies, texts, and parameters of a query.
+//! Templates, as documents state them: bodies, texts and query parameters.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -11,14 +11,15 @@ use crate::subscription::templates::{Problems, QueryParameter, Templated};
 use crate::template::limits::TEMPLATE_MAX_BYTES;
 use crate::template::{BodyTemplate, TemplateError, TextTemplate, has_tags, member};
 
-/// The name of a body in errors.
+/// Name of the field `body` in errors.
 const BODY: &str = "destination.body";
-/// The most parameters that are added to a query.
+/// Maximum number of query parameters of a destination.
 const PARAMETERS_MAX: usize = 50;
-/// The longest name of a parameter.
+/// Maximum length of a parameter's name.
 const PARAMETER_NAME_MAX_BYTES: usize = 256;
 
-/// The template of the field at the cursor, whose errors call it `place`; or its problems as findings, each at its own place.
+/// Returns the compiled template, or reports each error at its own position. `place` is the name
+/// of the field in errors.
 pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>) -> Option<T> {
     let report = |problem: TemplateError| {
         let within = problem.place.strip_prefix(place).unwrap_or_default();
@@ -30,7 +31,8 @@ pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>)
     compiled.map_err(|problems| problems.into_iter().for_each(report)).ok()
 }
 
-/// The value at a place within a body, such as `.blocks[0].text`; `None` if its name is too long for an error.
+/// Returns the cursor at a position within a body, such as `.blocks[0].text`. Returns `None` if
+/// errors shorten the name of that position.
 fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     if within.is_empty() {
         return Some(at.clone());
@@ -46,12 +48,12 @@ fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     })
 }
 
-/// Problems without the text of the template, which may hold a credential.
+/// Removes the template's text from errors: it may contain a credential.
 pub(super) fn without_expressions(problems: Problems) -> Problems {
     problems.into_iter().map(TemplateError::without_expression).collect()
 }
 
-/// A JSON value whose strings are templates.
+/// The kind of a JSON value whose strings are templates.
 pub struct Body;
 
 impl Kind for Body {
@@ -71,7 +73,7 @@ impl Kind for Body {
     }
 }
 
-/// Refuses numbers that JSON does not have: they would be sent as null.
+/// Refuses numbers that JSON does not allow. They would be sent as null.
 fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
     match &node.value {
         Value::Fraction(number) if number.json().parse::<serde_json::Number>().is_err() => {
@@ -86,7 +88,7 @@ fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
     }
 }
 
-/// A text with expressions; the name is that of its field.
+/// The kind of a text with expressions. Its parameter is the name of the field in errors.
 pub struct Text(pub &'static str);
 
 impl Kind for Text {
@@ -105,7 +107,7 @@ impl Kind for Text {
     }
 }
 
-/// The media type of a body (RFC 9110, 8.3.1).
+/// The kind of the field `contentType`: a media type (RFC 9110, 8.3.1).
 pub const CONTENT_TYPE: Checked =
     Checked { max_chars: 255, check: check_content_type, schema: content_type_schema };
 
@@ -122,7 +124,7 @@ fn content_type_schema() -> Json {
     json!({ "pattern": "^[^/\\s]+/[^/\\s]+" })
 }
 
-/// Parameters of a query by their names.
+/// The kind of the field `query`: parameters by name.
 pub struct Query;
 
 impl Kind for Query {
@@ -153,7 +155,8 @@ impl Kind for Query {
             }
             Some(QueryParameter { name: entry.name.to_owned(), value })
         });
-        // All of them get their findings. The stored form is sorted too, so every request has this order.
+        // Collects all results first, so that every parameter gets its findings. Parameters are
+        // sorted as in the stored form, so that every request has them in the same order.
         let read: Option<Vec<_>> = read.collect::<Vec<_>>().into_iter().collect();
         let mut parameters = read?;
         parameters.sort_by(|a, b| a.name.cmp(&b.name));

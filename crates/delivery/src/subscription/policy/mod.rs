@@ -1,23 +1,21 @@
-//! The effective policy of a subscription as named settings, to show and to compare.
+//! The effective policy of a subscription as named settings, for display and comparison.
 //!
-//! Separate because `explain` and `diff` have to use the same names for the same fields. A setting
-//! is the value in effect, whatever document or default it came from; the names are those of the
-//! native dialect.
+//! This module is separate because `explain` and `diff` must use the same name for the same field.
+//! A setting has the effective value, from any document or default. Its name is that of the native
+//! dialect.
 //!
-//! Promises: it never contains values of headers, since they may be secrets; secrets are given by
-//! name.
-//!
-//! Does not know where a value was written; the reader of documents does.
+//! Settings never contain values of headers, because these may be secrets. A secret is shown by
+//! name. The position of a value is not part of a setting; the reader of documents provides it.
 
 use serde_json::{Value, json};
 
 use crate::document::record::{Record as _, Shown};
 use crate::subscription::{DeliverySettings, ReplyTo, Subscription, shown};
 
-/// One field of a policy and its value.
+/// A field of the effective policy, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Its name.
+    /// The name in the native dialect.
     pub field: String,
     /// The value for tools.
     pub value: Value,
@@ -25,18 +23,19 @@ pub struct Setting {
     pub text: String,
 }
 
-/// The name of the setting at this path of fields: those of destinations and retries need no more than their own.
+/// Returns the name of the setting at this path of fields. Fields of `destination` and `retry` have
+/// no prefix.
 pub(crate) fn setting_name(path: &str) -> String {
     let own = ["destination.", "retry."].iter().find_map(|room| path.strip_prefix(room));
     own.unwrap_or(path).to_owned()
 }
 
-/// All settings of a subscription, in the order in which they are shown. The address is none of them, nor whether it is paused.
+/// Lists all settings of a subscription in display order, without the URL and `paused`.
 #[must_use]
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let mut all = Vec::new();
     DeliverySettings::from(subscription).show("", &mut all);
-    // A reference is shown where there is one.
+    // Hides references that are not set.
     let is_shown = |of: &Shown| match of.path.as_str() {
         "destination.url" | "paused" => false,
         "destination.reference" | "deadLetter.reference" => !of.value.is_null(),
@@ -50,7 +49,8 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     settings.chain([reply(subscription)]).collect()
 }
 
-/// Where replies go; an address is shown without query and credentials.
+/// Returns the setting for the recipient of replies. An address is shown without query and
+/// credentials.
 pub(crate) fn reply(subscription: &Subscription) -> Setting {
     let (value, text) = match &subscription.reply {
         None => (Value::Null, "none".to_owned()),

@@ -1,10 +1,9 @@
 //! Buckets as folders, with the errors of S3.
 //!
-//! Their objects are files of `adapters::storage`: it keeps keys inside their folder, lists them in
-//! S3's order, and lets exactly one of several concurrent put-if-absent writers succeed, also
-//! between processes. Of several that replace the same content one succeeds, and what another
-//! process writes in the meantime is a conflict, as in S3. S3 itself accepts more keys than a file
-//! system.
+//! Objects are files of `adapters::storage`, which keeps keys inside their folder and lists them in
+//! S3's order. Of several concurrent put-if-absent writers exactly one succeeds, also across
+//! processes. Of several writers that replace the same content one succeeds. A concurrent write by
+//! another process is a conflict, as in S3. S3 itself accepts more keys than a file system.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -19,22 +18,20 @@ use tokio::sync::RwLock;
 /// The longest file name, in bytes, on common file systems.
 const SEGMENT_LIMIT_BYTES: usize = 255;
 
-/// A folder with the buckets.
+/// The folder that contains the buckets.
 #[derive(Debug)]
 pub(in super::super) struct Buckets {
     root: PathBuf,
-    /// Held alone from reading an object until it is replaced, shared by all other writes.
+    /// Held exclusively from reading an object until it is replaced; shared by all other writes.
     writes: RwLock<()>,
 }
 
-/// An object that was read.
 #[derive(Debug)]
 pub(super) struct ReadObject {
-    /// Its bytes.
     pub(super) content: Bytes,
-    /// When it was written.
+    /// The time of writing.
     pub(super) modified_ms: u64,
-    /// The ETag of its file, which is not the one that S3 would give it.
+    /// The ETag of the file, which differs from the ETag of S3.
     file_etag: String,
 }
 
@@ -66,12 +63,12 @@ impl Buckets {
         Ok(buckets)
     }
 
-    /// Creates a bucket; an existing one is kept, because every bucket here has the same owner.
+    /// Creates a bucket; keeps an existing one, because every local bucket has the same owner.
     pub(super) fn create_bucket(&self, bucket: &str) -> io::Result<()> {
         fs::create_dir_all(self.root.join(bucket))
     }
 
-    /// The objects of a bucket that exists.
+    /// The objects of an existing bucket.
     pub(super) fn bucket(&self, bucket: &str) -> Result<Storage, S3Error> {
         let folder = self.root.join(bucket);
         let is_hidden = bucket.is_empty() || bucket.starts_with('.');
@@ -88,13 +85,12 @@ impl Buckets {
         request: &ListRequest,
     ) -> Result<Page, S3Error> {
         match self.bucket(bucket)?.list_page(request).await {
-            // A prefix that is no valid key (such as `../`) cannot be the prefix of any key.
+            // An invalid key (such as `../`) cannot be the prefix of any key.
             Err(StorageError::InvalidKey(_)) => Ok(Page::default()),
             listed => listed.map_err(failure),
         }
     }
 
-    /// Reads an object.
     pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<ReadObject, S3Error> {
         match self.bucket(bucket)?.get_if_changed(key, None).await {
             Ok(Fetched::Changed { bytes, etag, modified_ms }) => {
@@ -107,7 +103,7 @@ impl Buckets {
         }
     }
 
-    /// Writes an object; replaces one that exists, unless it has to be absent.
+    /// Writes an object. Replaces an existing one, unless it must be absent.
     pub(super) async fn put(
         &self,
         bucket: &str,
@@ -130,7 +126,7 @@ impl Buckets {
         }
     }
 
-    /// Replaces an object if its content is what the writer knows.
+    /// Replaces an object if its content is the one that the writer read.
     pub(super) async fn replace(
         &self,
         bucket: &str,
@@ -154,7 +150,7 @@ impl Buckets {
         }
     }
 
-    /// Deletes an object; deleting one that does not exist succeeds, as in S3.
+    /// Deletes an object. Deleting a missing one succeeds, as in S3.
     pub(super) async fn delete(&self, bucket: &str, key: &str) -> Result<(), S3Error> {
         let objects = self.bucket(bucket)?;
         let _shared = self.writes.read().await;
@@ -162,7 +158,7 @@ impl Buckets {
         deleted.map_err(|error| self.key_error(bucket, key, error))
     }
 
-    /// Why an object cannot be read, written or deleted.
+    /// Converts the error of reading, writing or deleting an object.
     fn key_error(&self, bucket: &str, key: &str, error: StorageError) -> S3Error {
         if matches!(error, StorageError::InvalidKey(_)) {
             let mut segments = key.split('/');
@@ -192,7 +188,7 @@ impl Buckets {
     }
 }
 
-/// Whether a file can have this name, and the XML of a listing can hold it.
+/// Returns true if the name is valid for a file and in the XML of a listing.
 fn is_name(name: &str) -> bool {
     name.len() <= SEGMENT_LIMIT_BYTES && !name.contains(char::is_control)
 }

@@ -1,7 +1,9 @@
 //! The `aws-chunked` framing, in which SDKs send a body that is followed by its checksum.
 //!
-//! It is separate because it is pure and easy to get wrong. It promises the content, or `None` for
-//! an invalid frame. It does not check the signature of a chunk or the trailing checksum:
+//! Separate because it is pure and easy to get wrong.
+//!
+//! Promises: returns the content, or `None` for an invalid frame. Does not verify the signature of
+//! a chunk or the trailing checksum:
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html>.
 
 /// The content of a framed body: chunks `SIZE[;extension]\r\nBYTES\r\n`, the last with size 0.
@@ -10,7 +12,7 @@ pub(super) fn content(mut body: &[u8]) -> Option<Vec<u8>> {
     loop {
         let (head, rest) = split_line(body)?;
         let size = chunk_size(head)?;
-        // What follows are trailers, such as the checksum.
+        // Trailers follow, such as the checksum.
         if size == 0 {
             return Some(content);
         }

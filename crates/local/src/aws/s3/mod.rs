@@ -1,9 +1,10 @@
 //! S3 on a plain folder: the file `<data>/<bucket>/<key>` is an object.
 //!
-//! It is separate from the queues because the two share only the port. The crate `s3s` implements
-//! the protocol, `adapters::storage` keeps the objects. It promises conditional reads and writes.
-//! It has no versions, multipart uploads, copies, metadata, virtual-hosted addresses or access
-//! control.
+//! Separate from the queues because they only share the port. The crate `s3s` implements the
+//! protocol, `adapters::storage` stores the objects.
+//!
+//! Promises: conditional reads and writes. Has no versions, multipart uploads, copies, metadata,
+//! virtual-hosted addresses or access control.
 
 mod buckets;
 mod chunked;
@@ -19,15 +20,15 @@ use s3s::{Body, S3Error, s3_error};
 
 pub(super) use buckets::Buckets;
 
-/// The largest object; it is held in memory while it is written.
+/// The largest object, because it is held in memory during a write.
 const OBJECT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// The S3 service on these buckets.
+/// Creates the S3 service for these buckets.
 pub(super) fn service(buckets: Buckets) -> S3Service {
     S3ServiceBuilder::new(operations::Operations(buckets)).build()
 }
 
-/// Responds to one request; credentials are ignored.
+/// Responds to one request; ignores credentials.
 pub(super) async fn respond(service: &S3Service, request: Request<Incoming>) -> Response<Body> {
     match call(service, request).await {
         Ok(response) => response,
@@ -53,7 +54,7 @@ async fn read_body(body: Incoming) -> Result<Bytes, S3Error> {
     }
 }
 
-/// The response when the error itself cannot be serialized.
+/// The response if the error itself cannot be serialized.
 fn empty_error() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;

@@ -1,10 +1,16 @@
-//! The operations of S3 that the local one supports, each a translation between the protocol and
-//! the buckets.
+//! The operations of S3 that the local one supports. Each translates between the protocol and the
+//! buckets.
 //!
-//! They are separate from the buckets because the protocol has many types and its rules are not about
-//! files. They promise S3's status codes for conditions: 412 for a put-if-absent of an existing key
-//! and for a replacement of another content, 404 for one of nothing, 304 for a get of an unchanged
-//! object. Any other operation returns `NotImplemented`.
+//! Separate from the buckets because the protocol has many types, and its rules do not concern
+//! files.
+//!
+//! Promises S3's status codes for conditions:
+//!
+//! - 412 for a put-if-absent of an existing key, and for a replacement of other content;
+//! - 404 for a replacement of a missing object;
+//! - 304 for a get of an unchanged object.
+//!
+//! Any other operation returns `NotImplemented`.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,7 +35,7 @@ use super::buckets::{Buckets, ReadObject, failure};
 /// The maximum and the default of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
-/// What an operation answers.
+/// The response of an operation.
 type Answer<T> = S3Result<S3Response<T>>;
 
 /// S3 on folders.
@@ -37,7 +43,7 @@ type Answer<T> = S3Result<S3Response<T>>;
 pub(super) struct Operations(pub(super) Buckets);
 
 impl Operations {
-    /// Reads an object if its conditions hold; with its tag.
+    /// Reads an object and its ETag, if the conditions hold.
     async fn read(
         &self,
         bucket: &str,
@@ -47,7 +53,7 @@ impl Operations {
     ) -> Result<(ReadObject, ETag), S3Error> {
         let object = self.0.get(bucket, key).await?;
         let tag = tag(&object.content);
-        // The order of RFC 9110, 13.2.2: If-Match comes first.
+        // RFC 9110, 13.2.2 defines this order: If-Match comes first.
         if if_match.is_some_and(|condition| !tag_matches(&condition, &tag)) {
             return Err(s3_error!(PreconditionFailed));
         }
@@ -105,14 +111,14 @@ impl S3 for Operations {
         let page = self.0.list_page(&input.bucket, &list_request(&input)?).await?;
         let mut tags = Vec::with_capacity(page.entries.len());
         for entry in &page.entries {
-            // One that is removed meanwhile has none.
+            // An object that was removed meanwhile has no tag.
             let object = self.0.get(&input.bucket, &entry.key).await.ok();
             tags.push(object.map(|object| tag(&object.content)));
         }
         Ok(S3Response::new(listed(input, page, tags)))
     }
 
-    /// The buckets keep no versions: each object has the one that S3 calls `null`.
+    /// The buckets have no versions, so each object has the version that S3 calls `null`.
     async fn list_object_versions(
         &self,
         request: S3Request<ListObjectVersionsInput>,
@@ -200,7 +206,7 @@ impl S3 for Operations {
         request: S3Request<DeleteObjectsInput>,
     ) -> Answer<DeleteObjectsOutput> {
         let input = request.input;
-        // A missing bucket fails the request as a whole, not each key.
+        // A missing bucket is an error of the whole request, not of each key.
         self.0.bucket(&input.bucket)?;
         let (mut deleted, mut errors) = (Vec::new(), Vec::new());
         for key in input.delete.objects.into_iter().map(|object| object.key) {
@@ -225,18 +231,16 @@ impl S3 for Operations {
     }
 }
 
-/// What a put wants to find.
 #[derive(Debug)]
 enum PutCondition {
-    /// Anything or nothing.
     None,
-    /// No object.
+    /// The object must not exist.
     Absent,
-    /// An object with this tag.
+    /// The object must have this ETag.
     Tag(ETag),
 }
 
-/// The one condition that a put may have, of those that S3 describes.
+/// The condition of a put; S3 permits only one.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>
 fn put_condition(
     if_match: Option<ETagCondition>,
@@ -255,8 +259,8 @@ fn put_condition(
     }
 }
 
-/// The entity tag of an object, as S3 computes it without multipart upload: the MD5 of the content,
-/// in hexadecimal.
+/// The ETag of an object, as S3 computes it without multipart upload: the MD5 of the content, in
+/// hexadecimal.
 fn tag(content: &[u8]) -> ETag {
     ETag::Strong(hex::encode(Md5::digest(content)))
 }

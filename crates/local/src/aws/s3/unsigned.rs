@@ -1,8 +1,10 @@
 //! Removes the signature from a request, so that any credentials, or none, are accepted.
 //!
-//! It is separate because `s3s` either verifies signatures or rejects signed requests, and a
-//! developer's credentials can be anything. It promises that a signed, a presigned and a streamed
-//! request become the same anonymous one. It verifies neither signature nor checksum.
+//! Separate because `s3s` either verifies signatures or rejects signed requests, and a developer's
+//! credentials can be anything.
+//!
+//! Promises: signed, presigned and streamed requests become the same anonymous request. Verifies
+//! neither signatures nor checksums.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
@@ -18,7 +20,7 @@ const STREAMING: &[u8] = b"STREAMING-";
 /// The query parameters of presigned URLs that do not begin with `X-Amz-`.
 const PRESIGNED_PARAMETERS: [&str; 3] = ["Signature", "Expires", "AWSAccessKeyId"];
 
-/// The same request without its signature and with an unframed body.
+/// Removes the signature of a request, and unframes its body.
 pub(super) fn without_signature(mut head: Parts, body: Bytes) -> Result<HttpRequest, S3Error> {
     head.headers.remove(AUTHORIZATION);
     if let Some(uri) = without_presigning(&head.uri) {
@@ -30,7 +32,7 @@ pub(super) fn without_signature(mut head: Parts, body: Bytes) -> Result<HttpRequ
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-/// The URI without the parameters of a presigned URL; `None` if it has none.
+/// Removes the parameters of a presigned URL; `None` if the URI has none.
 fn without_presigning(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_presigning(pair)).collect();

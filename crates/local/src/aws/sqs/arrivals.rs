@@ -1,13 +1,13 @@
 //! Waiting receives: long polls that end as soon as a message is visible.
 //!
-//! Separate because the engine looks for messages whose delay is over once a second only: a wait of one
-//! second took up to two, and a retry on a developer's machine came later than its schedule says. So the
-//! layer waits itself. Whatever makes a message visible announces it here, at once or when its delay is
-//! over, and each waiting receive of the queue then looks again.
+//! Separate because the engine checks delayed messages only once a second. A wait of one second
+//! took up to two, so a retry on a developer's machine came later than scheduled. Therefore this
+//! layer waits itself. Each operation that makes a message visible announces it here, at once or
+//! after the delay. Each waiting receive of the queue then checks again.
 //!
-//! Promises that a delay lasts as long as it was asked for, to a few milliseconds. It holds no message: one
-//! that nobody announced (returned after its visibility timeout, moved by a redrive policy) is found
-//! within [`LOOK_EVERY`].
+//! Promises: a delay has its requested length, to a few milliseconds. Holds no messages. A message
+//! without an announcement (returned after its visibility timeout, or moved by a redrive policy) is
+//! found within [`LOOK_EVERY`].
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -21,17 +21,17 @@ use rustack_sqs_model::output::ReceiveMessageOutput;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// A waiting receive looks at least this often.
+/// The longest interval between two checks of a waiting receive.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Who waits for messages, by the name of the queue.
+/// The waiting receives, by the name of the queue.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     queues: Mutex<HashMap<String, Arc<Notify>>>,
 }
 
 impl Arrivals {
-    /// Announces a message that is visible after so many seconds.
+    /// Announces a message that becomes visible after this delay.
     pub(super) fn announce(&self, queue_url: &str, delay_seconds: i32) {
         let queue = self.of(queue_url);
         let delay = Duration::from_secs(u64::try_from(delay_seconds).unwrap_or_default());
@@ -39,14 +39,14 @@ impl Arrivals {
             queue.notify_waiters();
             return;
         }
-        // It ends after the delay of the message, which began before.
+        // This task ends after the delay of the message, which began earlier.
         tokio::spawn(async move {
             sleep(delay).await;
             queue.notify_waiters();
         });
     }
 
-    /// Receives messages, and waits for them as long as the request says.
+    /// Receives messages, and waits for them as long as the request allows.
     pub(super) async fn receive(
         &self,
         provider: &RustackSqs,
@@ -54,7 +54,7 @@ impl Arrivals {
     ) -> Result<ReceiveMessageOutput, SqsError> {
         let wait = input.wait_time_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let Some(wait) = wait.filter(|seconds| *seconds > 0).map(Duration::from_secs) else {
-            // Without a time of its own, that of the queue counts.
+            // The wait time of the queue applies if the request has none.
             return provider.receive_message(input).await;
         };
         let look = ReceiveMessageInput { wait_time_seconds: Some(0), ..input };
@@ -65,7 +65,7 @@ impl Arrivals {
         let queue = self.of(&look.queue_url);
         let mut end = pin!(sleep(wait));
         loop {
-            // Before the look, so that nothing that arrives after it is missed.
+            // Register before the check, or an arrival in between is missed.
             let arrival = queue.notified();
             let output = provider.receive_message(look.clone()).await?;
             if !output.messages.is_empty() {
@@ -79,7 +79,7 @@ impl Arrivals {
         }
     }
 
-    /// The waiting receives of a queue, whichever host its URL names.
+    /// The notifier of a queue, by its name only, because URLs may have different hosts.
     fn of(&self, queue_url: &str) -> Arc<Notify> {
         let name = queue_url.rsplit('/').next().unwrap_or_default();
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,10 @@
-//! Copies of the messages that one queue delays, so that they can be received before their time.
+//! Copies of the delayed messages of one queue, so that they can be received early.
 //!
-//! Separate because SQS has no such operation, and neither has the engine: what waits when the queues end would be lost.
+//! Separate because neither SQS nor the engine has such an operation, and messages that still wait
+//! when the queues end would be lost.
 //!
-//! Promises: a copy is there as long as its message is delayed. Whoever receives copies may receive a message twice.
+//! Promises: a copy exists as long as its message is delayed. A receiver of copies may receive a
+//! message twice.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +13,12 @@ use std::time::Duration;
 use rustack_sqs_model::input::SendMessageInput;
 use tokio::time::sleep;
 
-/// The copies, by the ids of their messages.
+/// The copies, by message id.
 #[derive(Debug, Default)]
 pub(super) struct Delayed(Mutex<HashMap<String, SendMessageInput>>);
 
 impl Delayed {
-    /// Keeps the copy of a message until its delay is over.
+    /// Stores the copy of a message until its delay is over.
     pub(super) fn keep(self: &Arc<Self>, id: String, message: SendMessageInput, delay: Duration) {
         self.with(|copies| copies.insert(id.clone(), message));
         let kept = Arc::clone(self);
@@ -26,7 +28,7 @@ impl Delayed {
         });
     }
 
-    /// Takes all copies, without their delays.
+    /// Removes and returns all copies, without their delays.
     pub(super) fn take(&self) -> Vec<SendMessageInput> {
         let copies = self.with(std::mem::take);
         copies.into_values().map(|copy| SendMessageInput { delay_seconds: None, ..copy }).collect()

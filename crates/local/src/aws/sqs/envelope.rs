@@ -1,9 +1,11 @@
-//! Wraps a message for the queue engine: the whole message is one attribute of an otherwise empty
-//! one.
+//! Wraps a message for the queue engine: the whole message becomes one attribute of an otherwise
+//! empty message.
 //!
-//! It is separate because it is a workaround: the engine limits the size of the body and drops group
-//! and trace header, but it does not inspect attributes. It promises that a message is received as
-//! it was sent, with the checksums that AWS computes. It validates nothing.
+//! Separate because it is a workaround: the engine limits the size of the body and drops group and
+//! trace header, but does not inspect attributes.
+//!
+//! Promises: a message is received as it was sent, with the checksums that AWS computes. Validates
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -21,7 +23,6 @@ const BODY: &str = "-";
 const TRACE_HEADER: &str = "AWSTraceHeader";
 const GROUP: &str = "MessageGroupId";
 
-/// A message as it was sent.
 #[derive(Debug, Serialize, Deserialize)]
 struct Envelope {
     body: String,
@@ -33,9 +34,9 @@ struct Envelope {
 /// The checksums that the sender compares with its own.
 #[derive(Debug)]
 pub(super) struct Checksums {
-    /// Of the body.
+    /// The checksum of the body.
     pub(super) body: String,
-    /// Of the attributes, if there are any.
+    /// The checksum of the attributes, if there are any.
     pub(super) attributes: Option<String>,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct RequestedAttributes {
     attributes: Vec<String>,
 }
 
-/// Puts a message into an envelope.
+/// Wraps a message in an envelope.
 pub(super) fn seal(
     mut input: SendMessageInput,
 ) -> Result<(SendMessageInput, Checksums), serde_json::Error> {
@@ -79,7 +80,7 @@ pub(super) fn request_envelope(input: &mut ReceiveMessageInput) -> RequestedAttr
     RequestedAttributes { system, attributes }
 }
 
-/// Takes a message out of its envelope.
+/// Unwraps a message from its envelope.
 pub(super) fn open(
     mut message: Message,
     requested: &RequestedAttributes,

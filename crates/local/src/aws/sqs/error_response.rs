@@ -1,10 +1,10 @@
-//! Error responses whose type a client recognises.
+//! Error responses with types that clients recognise.
 //!
-//! It is separate because the engine uses the error names of the old query protocol, while clients
-//! of the JSON protocol expect those of the service model (`QueueDoesNotExist`, not
-//! `NonExistentQueue`). It promises the model's name in the body and the old name in a header, as
-//! AWS does for migrated clients:
-//! <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>. It decides nothing.
+//! Separate because the engine uses the error names of the old query protocol. Clients of the JSON
+//! protocol expect those of the service model (`QueueDoesNotExist`, not `NonExistentQueue`).
+//!
+//! Promises: the body has the model's name, and a header the old name, as in AWS for migrated
+//! clients: <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>.
 
 use http::header::HeaderValue;
 use http::{HeaderName, Response};

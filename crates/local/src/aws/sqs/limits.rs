@@ -1,21 +1,22 @@
 //! The limits of real queues, checked on every request.
 //!
-//! They are separate from the operations so that they can be compared with the page that sets them:
+//! Separate from the operations so that the limits can be compared with the page that sets them:
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-quotas.html>.
-//! They promise that AWS accepts every request that is accepted here. They do not limit throughput
-//! or the number of messages.
+//!
+//! Promises: AWS accepts every request that is accepted here. Does not limit throughput or the
+//! number of messages.
 
 use delivery::event::is_queue_character;
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 
-/// The size of a message with its attributes, and of a batch.
+/// The largest size of a message with its attributes, and of a batch.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 1_048_576;
 
-/// The attributes of a message.
+/// The most attributes of a message.
 const ATTRIBUTES_LIMIT: usize = 10;
 
-/// The entries of a batch.
+/// The most entries of a batch.
 const BATCH_LIMIT: usize = 10;
 
 /// The longest delay of a message.
@@ -27,7 +28,7 @@ const VISIBILITY_LIMIT_SECONDS: i32 = 43_200;
 /// The longest wait of a receive.
 const WAIT_LIMIT_SECONDS: i32 = 20;
 
-/// Checks a message to be sent.
+/// Checks a message before it is sent.
 pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     within("DelaySeconds", input.delay_seconds, 0, DELAY_LIMIT_SECONDS)?;
     if input.message_attributes.len() > ATTRIBUTES_LIMIT {
@@ -55,7 +56,7 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     }
 }
 
-/// Checks the limits of a whole batch; those of each message are checked when it is sent.
+/// Checks the limits of a whole batch. Those of each message are checked when it is sent.
 pub(super) fn check_batch(ids: &[&str], messages: &[SendMessageInput]) -> Result<(), SqsError> {
     check_ids(ids)?;
     if messages.iter().map(message_bytes).sum::<usize>() > MESSAGE_LIMIT_BYTES {
@@ -94,7 +95,7 @@ pub(super) fn check_visibility(seconds: i32) -> Result<(), SqsError> {
     within("VisibilityTimeout", Some(seconds), 0, VISIBILITY_LIMIT_SECONDS)
 }
 
-/// The bytes of a message as AWS counts them: body, and name, type and value of each attribute.
+/// The size of a message as AWS counts it: body, and name, type and value of each attribute.
 fn message_bytes(input: &SendMessageInput) -> usize {
     let attribute_bytes = input.message_attributes.iter().map(|(name, value)| {
         let text = value.string_value.as_ref().map_or(0, String::len);

@@ -1,12 +1,14 @@
 //! SQS in memory, with the limits of the real one.
 //!
-//! The engine is `rustack-sqs-core`. A thin layer wraps it because it differs from SQS where that
-//! would mislead: it accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a
-//! standard queue, drops the trace header, uses error names that clients do not know, breaks on
-//! a negative timeout, and looks at delayed messages once a second only. So every message is wrapped in
-//! an [`envelope`], numbers are checked against the real [`limits`], and the layer waits for
-//! [`arrivals`] itself. It keeps copies of [`delayed`] dead letters, which are stored before the queues end. The layer promises standard queues that accept 1 MiB and refuse what
-//! AWS refuses. It does not keep messages over a restart, expire them, or support FIFO queues.
+//! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS. The
+//! engine accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a standard queue,
+//! and drops the trace header. Its error names are unknown to clients, it fails on a negative
+//! timeout, and it checks delayed messages only once a second. Therefore every message is wrapped
+//! in an [`envelope`], numbers are checked against the real [`limits`], and the layer waits for
+//! [`arrivals`] itself. Copies of [`delayed`] dead letters are stored before the queues end.
+//!
+//! Promises: standard queues that accept 1 MiB and refuse the same requests as AWS. Loses messages
+//! at a restart, does not expire them, and does not support FIFO queues.
 
 mod arrivals;
 mod delayed;
@@ -56,15 +58,15 @@ const RELEASABLE: &str = "dead-letter";
 #[derive(Debug)]
 pub(super) struct Queues {
     engine: Arc<Engine>,
-    /// The operations that the layer does not change.
+    /// Handles the operations that the layer does not change.
     unchanged: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
-    /// Number of released messages, which the engine still holds too.
+    /// The number of released messages, which the engine counts twice.
     released: AtomicU64,
 }
 
-/// The engine, and who waits for its messages.
+/// The engine, with the waiting receives and the copies of delayed messages.
 #[derive(Debug)]
 struct Engine {
     provider: Arc<RustackSqs>,
@@ -94,7 +96,7 @@ impl Queues {
         Ok(Self { engine, unchanged, port, names, released: AtomicU64::new(0) })
     }
 
-    /// How many messages each of the configured queues holds, by name.
+    /// The number of messages in each configured queue, by name.
     pub(super) async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let mut held = BTreeMap::new();
         for name in &self.names {
@@ -115,7 +117,6 @@ impl Queues {
         Ok(())
     }
 
-    /// Stops every queue.
     pub(super) async fn shutdown(&self) {
         self.engine.provider.shutdown_all().await;
     }
@@ -151,7 +152,7 @@ fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
     anyhow::anyhow!("the queue {queue} does not work: {}", error.message)
 }
 
-/// A response with this JSON.
+/// A response with this JSON body.
 fn json_response(json: Vec<u8>) -> Response<SqsResponseBody> {
     let mut response = Response::new(SqsResponseBody::from_json(json));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));

@@ -1,7 +1,8 @@
 //! The operations of SQS that the layer changes; the others are passed to the engine unchanged.
 //!
-//! They are separate from the queues so that each reads as check, wrap, call, unwrap. They promise
-//! the responses of AWS, including the failures of single batch entries. They hold no state.
+//! Separate from the queues so that each operation is a sequence of check, wrap, call and unwrap.
+//!
+//! Promises: the responses of AWS, including the failures of single batch entries. Holds no state.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Engine, RELEASABLE, ResponseFuture, envelope, json_response, limits};
 
-/// The setting that limits a message. The engine's limit is lower, but applies to the
-/// placeholder body only.
+/// The queue attribute that limits a message. The engine's lower limit only applies to the
+/// placeholder body.
 const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
 /// Parses a request, runs the operation, and serializes its output.
@@ -179,7 +180,7 @@ pub(super) async fn change_visibility_batch(
     Ok(output)
 }
 
-/// The id of a batch entry, and the entry as a single request.
+/// Converts a batch entry to its id and a single request.
 fn single(queue_url: &str, entry: SendMessageBatchRequestEntry) -> (String, SendMessageInput) {
     let input = SendMessageInput {
         queue_url: queue_url.to_owned(),

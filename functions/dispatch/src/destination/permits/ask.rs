@@ -1,4 +1,5 @@
-//! Requests permits from the table, and returns them. One request is for all deliveries that wait in a process.
+//! Requests permits from the table and returns them. All deliveries that wait in a process share
+//! one request.
 
 use std::sync::Arc;
 
@@ -16,15 +17,16 @@ use crate::destination::{Destinations, GATHER_MS};
 use crate::invocation::Invocation;
 use crate::table::Unreachable;
 
-/// The shortest interval between requests for a permit while all are in use.
+/// Minimum interval between requests for a permit while all are in use.
 const ASK_AFTER_MS: u64 = SECOND_MS;
-/// The longest interval between them.
+/// Maximum interval between these requests.
 const ASK_WITHIN_MS: u64 = 30 * SECOND_MS;
-/// Tries to take as many permits as are left, while other processes take and return some.
+/// Maximum number of tries while other processes take and return permits.
 const TRIES: u32 = 3;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes permits for all deliveries of this process whose turn has come, unless the table refused some a moment ago.
+    /// Takes permits for all deliveries of this process whose turn has come, unless the table has
+    /// just refused.
     pub(super) async fn ask_in_turn(&self, limit: &Limit<'_>) {
         let own = limit.own;
         let _asking = own.asking.lock().await;
@@ -42,7 +44,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Takes permits for up to `wanted` requests; returns the number without one.
+    /// Takes permits for up to `wanted` requests. Returns the number of requests without a permit.
     pub(super) async fn take_permits(
         &self,
         limit: &Limit<'_>,
@@ -59,7 +61,8 @@ impl<P: DispatchPorts> Destinations<P> {
         if let Some(left) = self.exchange_permits(limit, wanted, shares, is_new).await? {
             return Ok(left);
         }
-        // As many as wanted, then as many as were left after the expired ones are removed.
+        // The first try asks for all. Later tries ask for as many as the table had left, including
+        // removed expired permits.
         let mut count = shares.permits_for(wanted);
         for _ in 0..TRIES {
             if count == 0 {
@@ -77,7 +80,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(wanted)
     }
 
-    /// Exchanges permits of this process that expire too early. `None` without such permits.
+    /// Exchanges permits of this process that expire too early. Returns `None` if there is no such
+    /// permit, or the exchange is refused.
     async fn exchange_permits(
         &self,
         limit: &Limit<'_>,
@@ -102,7 +106,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(None)
     }
 
-    /// Returns unused permits of this process.
+    /// Returns permits of this process to the table.
     async fn give_back(&self, limit: &Limit<'_>, permits: Vec<Permit>) -> Result<(), Unreachable> {
         let (takes_ms, now_ms) = (limit.own.held().known_takes_ms(), self.now_ms());
         let returned = self.table.port().return_permits(&limit.item, &permits, takes_ms, now_ms);
@@ -110,7 +114,7 @@ impl<P: DispatchPorts> Destinations<P> {
         answer.inspect_err(|_| limit.own.held().uncertain.extend(permits))
     }
 
-    /// Requests permits, some of them in exchange for permits of this process.
+    /// Requests permits, some in exchange for permits of this process.
     async fn ask_table(
         &self,
         limit: &Limit<'_>,
@@ -140,7 +144,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(answer)
     }
 
-    /// Number of permits in the next request.
+    /// Handles a refusal: removes expired permits. Returns the number of permits to request next.
     async fn after_refusal(
         &self,
         limit: &Limit<'_>,
@@ -154,7 +158,7 @@ impl<P: DispatchPorts> Destinations<P> {
             let mut held = limit.own.held();
             held.line_until_ms = line_until_ms;
             held.note_taken_elsewhere(refusal.takes_ms);
-            // By then the attempt of one of them is probably over.
+            // The attempt that uses this permit will probably have ended by then.
             let longer_ms =
                 limit.lasts_ms.saturating_add(MARGIN_MS).saturating_sub(held.takes_ms());
             let first_ms = refusal.given_out.iter().map(|permit| permit.until_ms).min();
@@ -174,8 +178,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(refusal.left(shares.permits).saturating_add(gone))
     }
 
-    /// While the table is unreachable, this process makes its share of the requests. If the limit is below the number of
-    /// functions, a random choice decides which functions may send.
+    /// Limits this process to its share of the requests while the table is unreachable. If the
+    /// limit is below the number of functions, each function draws at random whether it may send.
     pub(super) fn use_share(&self, limit: &Limit<'_>) {
         let functions = self.functions;
         let now_ms = self.now_ms();
@@ -187,7 +191,8 @@ impl<P: DispatchPorts> Destinations<P> {
         });
         held.ask_again_ms = now_ms.saturating_add(ASK_AFTER_MS);
         held.use_share(Grant::new(self.new_permit(until_ms), share, false));
-        // Other processes are unknown: each delivery waits for the permits of its process.
+        // The line of other processes is unknown, so each delivery waits for the permits of its own
+        // process.
         let new_ones = limit.own.new_ones();
         held.turns_ms.extend((0..new_ones).map(|_| now_ms.saturating_add(GATHER_MS)));
     }
@@ -197,7 +202,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Permit { until_ms, process, number: self.permits.next_number() }
     }
 
-    /// Returns the unneeded permits, so that other processes need not wait for them.
+    /// Returns unneeded permits, so that other processes do not wait for them.
     pub(crate) async fn return_permits(&self, of: &Invocation<'_>) {
         if self.permits.unneeded().is_empty() {
             return;

@@ -1,9 +1,11 @@
-//! Keeps to `maxConcurrency`: the limit of concurrent requests to a destination, from all processes together.
+//! Enforces `maxConcurrency`, the maximum number of concurrent requests of all processes to a
+//! destination.
 //!
-//! A process takes permits from the table for its attempts, uses them again while they are valid, and returns unneeded ones. A
-//! permit ends a little later than its attempt may: if its process is killed, others wait no longer than that. A delivery without
-//! a permit is re-enqueued for its turn, which is not an attempt. After its turn has come, it waits a little in place, and then
-//! as a message. While the table is unreachable, each process keeps to its share.
+//! A process takes permits from the table for its attempts, reuses them while they are valid, and
+//! returns unneeded ones. A permit outlasts its attempt only by a margin, so a killed process
+//! blocks other processes only briefly. A delivery without a permit is re-enqueued until its turn,
+//! which is not an attempt. After its turn it waits a little in place, and then again as a message.
+//! While the table is unreachable, each process keeps to its share.
 
 mod ask;
 mod own;
@@ -29,14 +31,16 @@ use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
-/// A permit is valid this much longer than the attempt it is taken for, so that quick attempts share one.
+/// Validity of a permit beyond the longest attempt, so that several quick attempts can share one.
 const MARGIN_MS: u64 = 3 * SECOND_MS;
-/// A delivery whose turn has come waits in place for the duration of two attempts, within these bounds.
+/// Minimum and maximum time that a delivery waits in place after its turn. Within them, the time is
+/// twice the average duration of an attempt.
 const PATIENCE_MS: (u64, u64) = (3 * SECOND_MS, 12 * SECOND_MS);
-/// A delivery that cannot wait as a message waits this much longer than the current permits are valid.
+/// A delivery that cannot wait as a message waits in place for this time beyond the end of the
+/// current permits.
 const PATIENCE_IN_PLACE_MS: u64 = 30 * SECOND_MS;
-/// Turns are given out at most this far ahead, because the average duration of attempts may change. A delivery without a turn
-/// asks again then.
+/// Turns are given out at most this far ahead, because the average duration of attempts may change.
+/// A delivery without a turn asks again after this time.
 const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
 
 /// A destination with a limit of concurrent requests.
@@ -45,24 +49,23 @@ struct Limit<'a> {
     item: ItemKey,
     own: &'a Arc<OwnPermits>,
     most: u32,
-    /// The longest duration of an attempt.
+    /// Longest duration of an attempt.
     lasts_ms: u64,
     deadline: &'a Deadline,
 }
 
-/// The reason why a delivery got no permit.
 #[derive(Debug, Clone, Copy)]
 enum NoPermit {
-    /// It is its turn then.
+    /// Time of the turn of the delivery.
     Turn(u64),
-    /// No turn is free before this time.
+    /// Before this time, no turn is free.
     NoTurn(u64),
-    /// Its turn has come, but all permits are in use; one may be free at this time.
+    /// The turn has come, but all permits are in use. One may be free at this time.
     InUse(u64),
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes a permit for the request; without one, all deliveries wait for their turn.
+    /// Takes a permit for the request. Without one, all deliveries wait for their turn.
     pub(super) async fn ask_concurrency(
         &self,
         due: &[InFlightDelivery],
@@ -123,17 +126,19 @@ impl<P: DispatchPorts> Destinations<P> {
         self.wait_in_turn(&limit, of).await
     }
 
-    /// A permit for a delivery that cannot wait as a message. If none is free for long, it is attempted without one.
+    /// Takes a permit for a delivery that cannot wait as a message. `None` if the delivery has to
+    /// be attempted without one.
     async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
         let limit = Limit::of(passage, of.deadline);
-        // Until a permit of a killed process has expired, if time for the attempt is left then.
+        // Until a permit of a killed process has expired, or until the attempt would run out of
+        // time.
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
         let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
         let _waiting = Waiting::of(limit.own, true);
         self.wait_for_free(&limit, until_ms, until_ms, of).await
     }
 
-    /// A permit for a delivery that has not waited yet, or its turn behind all that wait.
+    /// Takes a permit for a new delivery, or a turn behind all waiting deliveries.
     async fn ask_as_new(&self, limit: &Limit<'_>) -> Result<UsedPermit, NoPermit> {
         let own = limit.own;
         let _waiting = Waiting::of(own, false);
@@ -175,7 +180,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Err(turn_ms.map_or(NoPermit::NoTurn(held.line_until_ms), NoPermit::Turn))
     }
 
-    /// A permit for a delivery whose turn has come.
+    /// Takes a permit for a delivery whose turn has come.
     async fn wait_in_turn(
         &self,
         limit: &Limit<'_>,
@@ -191,8 +196,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// The next free permit; `None` if none is free before `until_ms`. While this process uses a permit itself, the wait lasts
-    /// until `last_ms`.
+    /// Waits for the next free permit; `None` if none will be free before `until_ms`. While this
+    /// process uses a permit itself, the limit is `last_ms`.
     async fn wait_for_free(
         &self,
         limit: &Limit<'_>,
@@ -214,23 +219,24 @@ impl<P: DispatchPorts> Destinations<P> {
             let now_ms = self.now_ms();
             let ask_again_ms = own.held().ask_again_ms;
             let is_over = ask_again_ms > until_ms && !own.held().is_in_use();
-            // The delivery holds room of all destinations, which others may need.
+            // A waiting delivery holds room of the total, which other destinations may need.
             if is_over || now_ms >= last_ms || self.total.is_full() {
                 return None;
             }
             // Waiting for a permit must not keep the invocation from being considered idle.
             let _pause = of.active_work.pause();
             tokio::select! {
-                // Otherwise the order is random, and a simulated lifetime has to be repeatable.
+                // Without `biased` the order is random, but a simulation has to be repeatable.
                 biased;
                 () = freed => {}
-                // Other processes may have returned some.
+                // Other processes may have returned permits.
                 () = self.ports.sleep(ask_again_ms.min(last_ms).saturating_sub(now_ms).max(1)) => {}
             }
         }
     }
 
-    /// Another turn for a delivery whose turn came too early: the average duration of attempts is more precise now.
+    /// Takes another turn for a delivery whose turn came too early. The average duration of
+    /// attempts is more accurate now.
     async fn next_turn(&self, limit: &Limit<'_>) -> NoPermit {
         let own = limit.own;
         let _asking = own.asking.lock().await;
@@ -246,7 +252,7 @@ impl<P: DispatchPorts> Destinations<P> {
         turn_ms.map_or(NoPermit::InUse(held.ask_again_ms), NoPermit::Turn)
     }
 
-    /// A permit that was taken for new deliveries.
+    /// Uses a permit that was taken for new deliveries.
     fn take_for_new(&self, limit: &Limit<'_>) -> Option<UsedPermit> {
         {
             let mut held = limit.own.held();
@@ -279,11 +285,12 @@ impl<'a> Limit<'a> {
 }
 
 impl NoPermit {
-    /// Answers with a wait until the turn, or if that has come until a permit may be free. The wait lasts `longest_ms` at most.
+    /// Answers with a wait until the turn. If the turn has come, waits until a permit may be free.
+    /// The maximum wait is `longest_ms`.
     fn answer(self, longest_ms: u64, now_ms: u64) -> Answer {
         let (until_ms, least_ms, why) = match self {
             Self::Turn(turn_ms) => (turn_ms, 0, WaitReason::Turn),
-            // It counts as new when it comes back.
+            // The delivery counts as new when it comes back.
             Self::NoTurn(until_ms) => (until_ms, 2 * SECOND_MS, WaitReason::NoTurn),
             Self::InUse(free_ms) => (free_ms, SECOND_MS, WaitReason::Turn),
         };

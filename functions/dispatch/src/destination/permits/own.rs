@@ -1,4 +1,4 @@
-//! The permits of this process, for destinations with a limit of concurrent requests.
+//! The permits of this process, for destinations with `maxConcurrency`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,45 +13,44 @@ use crate::table::UNREACHABLE_MS;
 /// Assumed duration of an attempt, before the first measurement.
 const TAKES_MS: u64 = 500;
 
-/// The permits of this process, of all destinations.
+/// The permits of this process for all destinations.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct AllPermits {
-    /// The number of this process in the names of its permits.
+    /// Random number of this process, part of the names of its permits.
     pub(super) process: OnceLock<u32>,
-    /// Number of named permits.
+    /// Number of permits that this process has named.
     named: AtomicU32,
-    /// The destinations with permits. Sorted, because permits are returned in this order, which must be the same in each process.
-    /// One destination may have two values, as in `Unshared`.
+    /// Destinations with permits. Sorted, because permits are returned in this order, which must
+    /// not vary between runs. One destination may have two values, as in `Unshared`.
     held: Mutex<BTreeMap<(DestinationKey, usize), Arc<OwnPermits>>>,
 }
 
-/// The permits of this process for one destination.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct OwnPermits {
-    /// Deliveries that wait for a permit: new ones, and those whose turn has come.
+    /// Number of new deliveries, and of deliveries whose turn has come, that wait for a permit.
     new: AtomicU32,
     waited: AtomicU32,
     held: Mutex<Held>,
     /// Locked during a request to the table.
     pub(in crate::destination) asking: tokio::sync::Mutex<()>,
     pub(in crate::destination) freed: Notify,
-    /// The item of the table with these permits.
+    /// Item of the table with the permits of this destination.
     pub(in crate::destination) item: OnceLock<ItemKey>,
 }
 
-/// The permits of this process, and its view of others.
+/// The permits of this process, and its copy of the line.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct Held {
     grants: Vec<Grant>,
-    /// Unused permits that were taken for new deliveries.
+    /// Number of unused permits that were taken for new deliveries.
     pub(in crate::destination) for_new: u32,
     /// Permits that the table may have granted in a lost response. They are returned.
     pub(in crate::destination) uncertain: Vec<Permit>,
-    /// The share of this process while the table is unreachable, and the time until which it was drawn.
+    /// Share of this process while the table is unreachable, and the end of its validity.
     share: Option<(u32, u64)>,
-    /// Turns without a delivery.
+    /// Turns that no delivery has yet.
     pub(in crate::destination) turns_ms: VecDeque<u64>,
-    /// End of the line of waiting deliveries; new ones come after them.
+    /// End of the line of waiting deliveries. New deliveries come after it.
     pub(in crate::destination) line_until_ms: u64,
     /// Earliest time of the next request for permits.
     pub(in crate::destination) ask_again_ms: u64,
@@ -59,26 +58,23 @@ pub(in crate::destination) struct Held {
     takes_ms: u64,
 }
 
-/// A permit of this process.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::destination) struct Grant {
     pub(in crate::destination) permit: Permit,
-    /// Number of concurrent requests that it allows.
+    /// Maximum number of concurrent requests with this permit.
     pub(in crate::destination) allows: u32,
-    /// True if the table has it; false for the share of a process while the table is unreachable.
+    /// False for the share of a process while the table is unreachable.
     pub(in crate::destination) is_in_table: bool,
     in_use: u32,
 }
 
 impl Grant {
-    /// An unused permit.
     pub(in crate::destination) fn new(permit: Permit, allows: u32, is_in_table: bool) -> Self {
         Self { permit, allows, is_in_table, in_use: 0 }
     }
 }
 
 impl AllPermits {
-    /// The number of the next permit of this process.
     pub(super) fn next_number(&self) -> u32 {
         self.named.fetch_add(1, Ordering::Relaxed)
     }
@@ -88,7 +84,7 @@ impl AllPermits {
         self.lock().entry((key, Arc::as_ptr(own).addr())).or_insert_with(|| Arc::clone(own));
     }
 
-    /// The destinations with unneeded permits of this process.
+    /// Returns the destinations with unneeded permits.
     pub(super) fn unneeded(&self) -> Vec<Arc<OwnPermits>> {
         let mut held = self.lock();
         held.retain(|_, own| own.has_any());
@@ -105,12 +101,10 @@ impl OwnPermits {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of new deliveries that wait for their answer.
     pub(in crate::destination) fn new_ones(&self) -> u32 {
         self.new.load(Ordering::Relaxed)
     }
 
-    /// Number of waiting deliveries whose turn has come.
     pub(in crate::destination) fn waited(&self) -> u32 {
         self.waited.load(Ordering::Relaxed)
     }
@@ -134,13 +128,13 @@ impl OwnPermits {
     pub(in crate::destination) fn take(self: &Arc<Self>, ends_ms: u64) -> Option<UsedPermit> {
         let mut held = self.held();
         let fits = |it: &&mut Grant| it.in_use < it.allows && ends_ms <= it.permit.until_ms;
-        // The permit that expires first: the others are left for later deliveries.
+        // Takes the permit that expires first, and leaves the others for later deliveries.
         let grant = held.grants.iter_mut().filter(fits).min_by_key(|it| it.permit)?;
         grant.in_use += 1;
         Some(UsedPermit { of: Arc::clone(self), permit: grant.permit })
     }
 
-    /// Removes the unused permits that end before this time. Those of the table have to be returned to it.
+    /// Removes the unused permits that end before this time. Returns those that the table has.
     pub(in crate::destination) fn take_too_short(&self, ends_ms: u64) -> Vec<Permit> {
         let mut held = self.held();
         let is_too_short = |grant: &mut Grant| grant.in_use == 0 && grant.permit.until_ms < ends_ms;
@@ -148,7 +142,7 @@ impl OwnPermits {
         too_short.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect()
     }
 
-    /// Removes the unneeded permits. Those of the table have to be returned to it.
+    /// Removes the unneeded permits. Returns those that the table has.
     pub(in crate::destination) fn take_unneeded(&self) -> Vec<Permit> {
         if self.is_wanted() {
             return Vec::new();
@@ -168,7 +162,8 @@ impl Held {
         self.grants.extend(grants);
     }
 
-    /// The share of this process while the table is unreachable. It is drawn again at the next request to the table.
+    /// Returns the share of this process while the table is unreachable. It is drawn again when the
+    /// table may be asked again.
     pub(in crate::destination) fn share(&mut self, now_ms: u64, draw: impl FnOnce() -> u32) -> u32 {
         let drawn = self.share.filter(|(_, until_ms)| now_ms < *until_ms);
         let (share, _) = *self
@@ -177,7 +172,8 @@ impl Held {
         share
     }
 
-    /// While the table is unreachable: limits the requests of this process to its share, together with its other permits.
+    /// Limits the requests of this process to its share while the table is unreachable. Its valid
+    /// permits count towards the share.
     pub(in crate::destination) fn use_share(&mut self, share: Grant) {
         let in_table: u32 =
             self.grants.iter().filter(|it| it.is_in_table).map(|it| it.allows).sum();
@@ -191,25 +187,25 @@ impl Held {
         }
     }
 
-    /// Number of additional requests that may last until this time.
+    /// Number of further requests that may last until this time.
     pub(in crate::destination) fn free(&self, ends_ms: u64) -> u32 {
         let fits = self.grants.iter().filter(|grant| ends_ms <= grant.permit.until_ms);
         fits.map(|grant| grant.allows - grant.in_use).sum()
     }
 
-    /// True while a request uses a permit.
     pub(in crate::destination) fn is_in_use(&self) -> bool {
         self.grants.iter().any(|grant| grant.in_use > 0)
     }
 
     /// Removes and returns the next turn.
     pub(in crate::destination) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
-        // Earlier turns were for deliveries that got a permit after all.
+        // Earlier turns belonged to deliveries that got a permit after all.
         self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
         self.turns_ms.pop_front()
     }
 
-    /// Records the average duration of attempts in other processes, before the first one of this process.
+    /// Adopts the average duration of attempts in other processes, before the first attempt of this
+    /// process.
     pub(in crate::destination) fn note_taken_elsewhere(&mut self, takes_ms: Option<u64>) {
         if self.known_takes_ms().is_none() {
             self.takes_ms = takes_ms.unwrap_or_default();
@@ -222,18 +218,18 @@ impl Held {
         self.takes_ms = (before_ms.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
     }
 
-    /// Average duration of an attempt: a guess before the first measurement.
+    /// Average duration of an attempt; an assumed value before the first measurement.
     pub(in crate::destination) fn takes_ms(&self) -> u64 {
         self.known_takes_ms().unwrap_or(TAKES_MS)
     }
 
-    /// Average duration of an attempt, after the first measurement.
+    /// Average duration of an attempt; `None` before the first measurement.
     pub(in crate::destination) fn known_takes_ms(&self) -> Option<u64> {
         Some(self.takes_ms).filter(|takes_ms| *takes_ms > 0)
     }
 }
 
-/// The use of a permit by a request, until it is dropped.
+/// The use of a permit by one request. Dropping it frees the permit.
 #[derive(Debug)]
 pub(in crate::destination) struct UsedPermit {
     of: Arc<OwnPermits>,
@@ -241,12 +237,12 @@ pub(in crate::destination) struct UsedPermit {
 }
 
 impl UsedPermit {
-    /// Latest end of its request.
+    /// Latest end of the request.
     pub(in crate::destination) fn until_ms(&self) -> u64 {
         self.permit.until_ms
     }
 
-    /// Adds the duration of its attempt to the average.
+    /// Adds the duration of the attempt to the average.
     pub(in crate::destination) fn note_taken(&self, took_ms: u64) {
         self.of.held().note_taken(took_ms);
     }
@@ -265,7 +261,7 @@ impl Drop for UsedPermit {
     }
 }
 
-/// Counts one more delivery that waits for a permit.
+/// Counts a delivery that waits for a permit, until it is dropped.
 pub(in crate::destination) struct Waiting<'a>(&'a AtomicU32);
 
 impl<'a> Waiting<'a> {

@@ -1,4 +1,5 @@
-//! Gives deliveries their turns: places in the line of a destination. Some of them come back together.
+//! Assigns turns to deliveries: places in the line of a destination. Several deliveries may share a
+//! turn, so that they come back together.
 
 use delivery::ports::DispatchPorts;
 use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
@@ -8,18 +9,20 @@ use super::{Limit, TURNS_AHEAD_MS};
 use crate::destination::Destinations;
 use crate::table::Unreachable;
 
-/// Turns are given out this far ahead before the first measurement of an attempt.
+/// Turns are given out at most this far ahead before the first measurement of an attempt.
 const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
-/// Turns assume that attempts last this many percent of their average duration, since permits are taken and returned. A permit
-/// that is free for a moment costs less than a delivery that comes too early.
+/// Assumed duration of an attempt for turns, in percent of the average, because taking and
+/// returning permits takes time. A permit that is briefly unused costs less than a delivery that
+/// comes back too early.
 const TAKES_PERCENT: u64 = 115;
-/// Deliveries come back together if their turns are within the duration of three attempts, within these bounds.
+/// Minimum and maximum span of the turns of deliveries that come back together. Within them, the
+/// span is the duration of three attempts.
 const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Largest batch that SQS delivers without a batching window.
 const GROUP_MAX: u64 = 10;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes this many turns, or fewer if fewer are free in the time ahead.
+    /// Takes this many turns, or fewer if fewer are free within the time ahead.
     pub(super) async fn take_turns(
         &self,
         limit: &Limit<'_>,
@@ -34,7 +37,7 @@ impl<P: DispatchPorts> Destinations<P> {
             };
             (held.takes_ms(), ahead_ms, held.line_until_ms)
         };
-        // The line is full up to the limit.
+        // The line is full as far ahead as turns are given out.
         if line_until_ms >= now_ms.saturating_add(ahead_ms) {
             return Ok(());
         }
@@ -52,8 +55,9 @@ impl<P: DispatchPorts> Destinations<P> {
         let mut held = limit.own.held();
         match line {
             Line::Taken { first_us } => {
-                // A place ends when the attempts before it do. Deliveries of one group come back together in one batch, and their
-                // process takes all permits in one request.
+                // A delivery comes back at the end of its place, when the attempts before it have
+                // ended. Deliveries of one group come back in one batch, and their process takes
+                // all permits in one request.
                 let each_ms = (take.each_us / 1_000).max(1);
                 let in_group = group(takes_ms, each_ms, limit.most);
                 let places_ms = take.places_ms(first_us.saturating_add(take.each_us));
@@ -69,8 +73,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Number of deliveries that come back together. Deliveries that use one permit after another come in full rounds, so that the
-/// next group finds the permits free.
+/// Returns the number of deliveries that come back together: whole rounds of `most` deliveries, so
+/// that the next group finds the permits free.
 fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
     let (shortest_ms, longest_ms) = GROUP_MS;
     let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);

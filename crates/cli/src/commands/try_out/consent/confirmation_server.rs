@@ -1,13 +1,12 @@
 //! The server behind Event Grid's validation URL and the CloudEvents callback URL.
 //!
 //! Separate because it is the only server that must be reachable from outside. Each validation
-//! request gets a URL that cannot be guessed; a GET or POST of it consents for that destination. A
-//! callback may set the allowed rate, as a header or in the query.
+//! request has a URL that cannot be guessed; a GET or POST of this URL grants consent for the
+//! destination. A callback may set the allowed rate, as a header or in the query.
 //!
-//! Promises: a URL that was never handed out grants nothing, and only requests for the public name,
-//! the address that it listens on or this machine are answered. Any site may link to a URL: knowing
-//! it is the permission. Runs as long as its command. Does not serve TLS: whatever makes it public
-//! does.
+//! Promises: unknown URLs grant nothing. Only requests for the public name, its listening address
+//! or this machine are answered. Any site may link to a URL, because knowing it is the permission.
+//! Runs as long as its command. Does not serve TLS, which the public proxy must provide.
 
 use std::collections::HashMap;
 use std::future::IntoFuture as _;
@@ -54,7 +53,7 @@ pub(super) struct Confirmation {
 }
 
 impl ConfirmationServer {
-    /// Listens on this address, which others reach by the public URL.
+    /// Listens on this address, which has the given public URL.
     pub(super) async fn start(address: SocketAddr, public: Option<Url>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await
@@ -76,7 +75,8 @@ impl ConfirmationServer {
         Ok(Self { public, pending })
     }
 
-    /// A URL that confirms this consent from now on; `random` makes it impossible to guess.
+    /// Registers a consent, and returns the URL that confirms it; `random` makes the URL impossible
+    /// to guess.
     pub(super) fn expect(
         &self,
         subscription: &Subscription,
@@ -101,7 +101,7 @@ impl ConfirmationServer {
 }
 
 impl Confirmation {
-    /// The granted rate, if it is confirmed within this time.
+    /// Waits for the confirmation for this time, and returns the granted rate.
     pub(super) async fn rate(mut self, wait_ms: u64) -> Option<Rate> {
         let confirmed = self.confirmed_rate.wait_for(Option::is_some);
         let rate = tokio::time::timeout(Duration::from_millis(wait_ms), confirmed).await;
@@ -126,7 +126,7 @@ async fn receive(
     if method != Method::GET && method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, "confirm with GET or POST\n".to_owned());
     }
-    // The public URL may have a path of its own: only the last segment is the key.
+    // The public URL may have a path of its own, so only the last segment is the key.
     let key = uri.path().rsplit('/').next().unwrap_or_default();
     let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(confirmation) = pending.get(key) else {
@@ -135,7 +135,7 @@ async fn receive(
     let rate = headers.get(ALLOWED_RATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     match confirm(&confirmation.consent, rate.or_else(|| rate_in_query(&uri)).as_deref()) {
         Ok(rate) => {
-            // `send` would not keep the value once nobody waits for it.
+            // `send` would drop the value if no receiver waits.
             confirmation.confirmed_rate.send_replace(Some(rate));
             (
                 StatusCode::OK,
@@ -146,7 +146,6 @@ async fn receive(
     }
 }
 
-/// The rate in the query.
 fn rate_in_query(uri: &Uri) -> Option<String> {
     let mut pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let named =

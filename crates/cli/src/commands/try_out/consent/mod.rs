@@ -1,14 +1,15 @@
 //! `lastmile try --consent`: validates endpoints by their consent handshake.
 //!
-//! Requests and answers are those of `delivery::machine::consent`, as in the function. Separate
-//! because the command can do what the function cannot: offer a URL that confirms a consent
-//! (`confirmation_server`) and wait until it is called. With `--config` or `--stack` it stores
-//! consents in the table that the functions read.
+//! Requests and responses are those of `delivery::machine::consent`, as in the function. Separate
+//! because the command can also offer a URL that confirms a consent (`confirmation_server`), and
+//! wait for its call. With `--config` or `--stack` it stores consents in the table that the
+//! functions read.
 //!
-//! The variables of the environment that requests carry as secrets are sent only with permission
+//! Environment variables that requests contain as secrets are sent only with permission
 //! ([`crate::operations::environment`]).
 //!
-//! Exit code 0 means that all endpoints have consented, 1 that some have not or that an error occurred.
+//! Exit code 0 means that all endpoints have consented, 1 that some have not or that an error
+//! occurred.
 
 mod confirmation_server;
 
@@ -50,8 +51,8 @@ use crate::terminal::text;
 use crate::terminal::text::Table;
 use crate::terminal::usage::usage_error;
 
-/// The options of `try` for one request. Each option of the handshakes says that it conflicts with them: clap drops `requires` if
-/// the required option conflicts with an option that is given.
+/// The options of `try` for one request. Each handshake option conflicts with them explicitly,
+/// because clap ignores `requires` if the required option conflicts with a given option.
 const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
 
 /// The options of the handshakes. All of them need `--consent`.
@@ -113,7 +114,6 @@ enum Handshake {
     Cloudevents,
 }
 
-/// Runs the handshakes.
 struct Validator {
     from_here: FromHere,
     confirmations: Option<ConfirmationServer>,
@@ -121,14 +121,14 @@ struct Validator {
     wait_ms: u64,
 }
 
-/// A destination, its handshake and its answer.
+/// A destination, its handshake and its response.
 struct Validation {
     subscription: Arc<Subscription>,
     consent: Consent,
     answer: Answer,
 }
 
-/// Asks the endpoints, and stores their consents where the options say.
+/// Validates the endpoints, and stores their consents in the table that the options name.
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let reading = if arguments.files.is_empty() {
         of_deployment(&arguments).await?
@@ -138,7 +138,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         reading
     };
     let selected = selected(&reading, &arguments)?;
-    // One of a deployment that cannot be used may require consent.
+    // An invalid subscription of the deployment may require consent too.
     let has_unusable = have_errors(&reading.findings);
     if selected.is_empty() {
         note(format_args!("no subscription requires consent"));
@@ -154,12 +154,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let identity = arguments.environment.identity(shown)?;
     let from_here = FromHere::new(allowed, identity, &reading.catalogue.settings().secrets)?;
     let validator = Validator::open(arguments.consent, from_here).await?;
-    // Concurrently: with --listen each of them may wait for minutes.
+    // Concurrently, because with --listen each may wait for minutes.
     let validations = selected
         .into_iter()
         .map(|(subscription, consent)| validator.validate(subscription, consent));
     let validations = join_all(validations).await;
-    // Before storing: the answers are worth showing if that fails.
+    // Print before storing, so that the results are shown even if storing fails.
     out(&format!("{}\n", table(&validations)))?;
     let stored = validator.store_consents(&validations).await?;
     let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
@@ -173,7 +173,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if have_all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a deployment has: the topics of the named subscriptions, or all.
+/// Reads the topics of the named subscriptions of a deployment, or all.
 async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
     let stack = Stack::optional(arguments.consent.stack.as_deref()).await?;
     let location = store::location(arguments.consent.to.as_deref(), stack.as_ref())?;
@@ -255,7 +255,7 @@ impl Validator {
 
     async fn validate(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
         let server = self.confirmations.as_ref();
-        // Before the request: the endpoint may call the URL at once.
+        // Register before the request, because the endpoint may call the URL at once.
         let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
         let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
         let answer = self.send_question(&subscription, &consent, &question).await;

@@ -1,6 +1,7 @@
 //! The CloudEvent of a notice, with the state of its destination.
 //!
-//! Separate from the notice, because this needs the state of the destination, which holds the notice.
+//! This module is separate from the notice because the event depends on the state of the
+//! destination, and that state contains the notice.
 
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::time::moment::rfc3339;
 const SOURCE: &str = "/lastmile/destinations";
 
 impl Notice {
-    /// Its CloudEvent as JSON, with the state of the destination.
+    /// Returns the CloudEvent as JSON, with the state of the destination.
     #[must_use]
     pub fn event(&self, state: &DestinationState) -> String {
         let attempt = state.attempts.last().map(|last| {

@@ -1,29 +1,29 @@
-//! A change of a destination, and the notice of it while it waits to be sent.
+//! [`Transition`] and [`Notice`]: a change of a destination, and its notice until it is sent.
 //!
-//! Separate from its CloudEvent, because the state of a destination holds its notices, and the event shows the
-//! state.
+//! This module is separate from the CloudEvent of a notice. The state of a destination contains its
+//! notices, and the CloudEvent shows that state.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
-/// The namespace of all ids of notices (UUIDv5).
+/// Namespace of all notice ids (UUIDv5).
 const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
 
 /// The change that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transition {
-    /// It is slow to answer.
+    /// The destination is slow to respond.
     Slow,
-    /// It keeps failing.
+    /// The destination keeps failing.
     Failing,
-    /// It is neither slow nor failing any more.
+    /// The destination is neither slow nor failing any more.
     Recovered,
-    /// It gets no events until it is enabled.
+    /// The destination receives no events until it is enabled.
     Disabled,
-    /// It gets events again.
+    /// The destination receives events again.
     Enabled,
 }
 
@@ -39,10 +39,10 @@ impl fmt::Display for Transition {
     }
 }
 
-/// A notice that is to be sent.
+/// A notice that was not sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// UUIDv5, so that a repeated notice has the same id.
+    /// A UUIDv5, so that a repeated notice has the same id.
     pub id: Uuid,
     /// The change of the destination.
     pub kind: Transition,
@@ -51,7 +51,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The notice of a change. Its id depends on `key` and the kind alone.
+    /// Returns the notice of a change. Its id depends only on `key` and the kind.
     pub(crate) fn new(key: &str, kind: Transition, at_ms: u64) -> Self {
         let id = Uuid::new_v5(&NOTICE_NAMESPACE, format!("{key}\n{kind}").as_bytes());
         Self { id, kind, at_ms }

@@ -1,6 +1,6 @@
-//! The changes of a destination's state: by the findings of a process, and by an operator.
+//! Changes of a destination's state: by the findings of a process, and by an operator.
 //!
-//! Separate from the state, because a change also adds its notices.
+//! This module is separate from the state because a change also adds notices to it.
 
 use super::findings::{ATTEMPTS_KEPT, Findings, Row};
 use super::spell::{Spell, merged_spell};
@@ -10,13 +10,13 @@ use crate::delivery::health::{Finding, probation, slow};
 use crate::subscription::Disable;
 use crate::time::duration::{HOUR_MS, format_ms};
 
-/// The row of failures is published again after this time.
+/// Minimum time between two publications of a continuing row of failures.
 pub const ROW_MS: u64 = HOUR_MS;
-/// Maximum number of unsent notices: sending may fail for a long time.
+/// Maximum number of unsent notices, because sending may fail for a long time.
 const NOTICES_KEPT: usize = 20;
 
 impl DestinationState {
-    /// The state after these findings. Merging them twice changes nothing.
+    /// Merges findings into the stored state. The operation is idempotent.
     #[must_use]
     pub fn merged(stored: Option<Self>, findings: &Findings, now_ms: u64) -> Self {
         let Findings { destination, subscription, failing, is_unprobed, slow, attempts, .. } =
@@ -29,11 +29,11 @@ impl DestinationState {
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
             state.ceiling = findings.ceiling.or(state.ceiling);
             if finding == Finding::Ended {
-                // It may be the row of another process, which is gone.
+                // The row may be that of another process, which no longer runs.
                 state.refusing = None;
             }
         }
-        // The claimed probe is over: it has a result, or another process has one.
+        // The claim of the probe ends: the probe has a result, or was not made.
         if *is_unprobed || failing.is_some() {
             state.probe_until_ms = None;
         }
@@ -62,7 +62,7 @@ impl DestinationState {
         state
     }
 
-    /// Deliveries become dead letters until it is enabled.
+    /// Disables the destination: its deliveries become dead letters until an operator enables it.
     #[must_use]
     pub fn disabled_by_operator(self, now_ms: u64) -> Self {
         let since_ms = self.disabled.as_ref().map_or(now_ms, |disabled| disabled.since_ms);
@@ -70,7 +70,7 @@ impl DestinationState {
         self.changed(|state| state.disabled = disabled, now_ms)
     }
 
-    /// Enabled by an operator: its health is removed, so that it is tried at once.
+    /// Enables the destination and removes its health, so that an attempt is made at once.
     #[must_use]
     pub fn enabled(self, now_ms: u64) -> Self {
         let forget = |state: &mut Self| {
@@ -92,14 +92,14 @@ impl DestinationState {
         self.changed(end, now_ms)
     }
 
-    /// Removes notices that were sent.
+    /// Removes the notices that were sent.
     #[must_use]
     pub fn without_notices(mut self, sent: &[Notice]) -> Self {
         self.notices.retain(|notice| !sent.contains(notice));
         self
     }
 
-    /// Adds a notice of the change, as for a finding.
+    /// Applies a change by an operator, and adds notices of it.
     fn changed(self, change: impl FnOnce(&mut Self), now_ms: u64) -> Self {
         let mut state = self.clone();
         change(&mut state);
@@ -108,13 +108,14 @@ impl DestinationState {
         state
     }
 
-    /// True if a finding of this time is newer than the state: its process may have been frozen since.
+    /// Returns true if a finding of this time is newer than the state. An old one may come from a
+    /// process that was frozen.
     fn is_news(&self, at_ms: u64) -> bool {
         let failed_ms = self.failing.map(Spell::last_ms);
         failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)
     }
 
-    /// Adds a finding of slowness. Another process may have a later one.
+    /// Merges a finding of slowness. It does not end a slowness that another process found later.
     fn merge_slow(&mut self, found: Option<(Finding, u64)>) {
         let Some((finding, at_ms)) = found else { return };
         let is_over = self.slow.is_none_or(|known| at_ms >= known.until_ms);
@@ -123,7 +124,7 @@ impl DestinationState {
         }
     }
 
-    /// Adds a row of failures, which is confirmed before it is stale.
+    /// Merges a row of failures. The row expires unless a process confirms it.
     fn merge_row(&mut self, row: Option<Row>) {
         self.refusing = match row {
             Some(Row::Failing { since_ms, at_ms }) => {
@@ -136,12 +137,12 @@ impl DestinationState {
         };
     }
 
-    /// Disables it, once it has failed for the time in its subscription.
+    /// Disables the destination once it has failed for the time that its subscription states.
     fn disable_if_due(&mut self, disable: Option<Disable>) {
         let (Some(Disable { after_ms }), Some(failing)) = (disable, self.failing) else {
             return;
         };
-        // Time of its last failure.
+        // The time of the last failure.
         let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
         if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
             let why = format!("it failed for {}", format_ms(after_ms));

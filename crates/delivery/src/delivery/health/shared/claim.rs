@@ -1,23 +1,24 @@
-//! The claim of a probe: only one of two processes that want to probe a destination does.
+//! [`Claim`]: the claim of a probe, so that only one process probes a destination.
 //!
-//! Separate from other changes of the state, because a claim adds no finding.
+//! This module is separate from other changes of the state because a claim adds no finding.
 
 use super::spell::Spell;
 use super::state::DestinationState;
 use crate::delivery::health::probation;
 use crate::time::duration::MINUTE_MS;
 
-/// Limit of a claim: a late response may take as long as two timeouts.
+/// Maximum duration of a claim. An attempt can last as long as two timeouts if late responses
+/// count.
 const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
 
 /// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The process may probe once this document is written.
+    /// The process may probe after it has written this document.
     Write(Box<DestinationState>),
     /// Another process probes.
     Probed,
-    /// The probe is too early: the destination failed again.
+    /// The probe is too early, because the destination failed again.
     Failing(Spell),
     /// The destination is not failing any more.
     Recovered,

@@ -1,6 +1,7 @@
-//! The findings of one process about a destination, from its attempts.
+//! [`Findings`]: the findings of one process about a destination, from its attempts.
 //!
-//! Separate from the state of the destination, which combines the findings of all processes.
+//! This module is separate from the state of the destination, which combines the findings of all
+//! processes.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,25 +13,25 @@ use crate::subscription::Disable;
 /// An attempt that changed the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempted {
-    /// Its start.
+    /// Start of the request.
     pub at_ms: u64,
-    /// The log name of the outcome; `None` for an attempt that was abandoned.
+    /// The log name of the outcome; `None` for an abandoned attempt.
     pub outcome: Option<String>,
     /// The HTTP status of the response; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// From the start to the outcome.
+    /// Time from the start to the outcome.
     pub duration_ms: u64,
 }
 
 impl Attempted {
-    /// An attempt with this outcome.
+    /// Returns an attempt with this outcome.
     #[must_use]
     pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
         Self { at_ms, outcome: Some(outcome.as_str().to_owned()), status, duration_ms }
     }
 
-    /// An attempt that was abandoned at this time.
+    /// Returns an attempt that was abandoned at this time.
     #[must_use]
     pub fn abandoned(at_ms: u64, ended_ms: u64) -> Self {
         let duration_ms = ended_ms.saturating_sub(at_ms);
@@ -38,21 +39,21 @@ impl Attempted {
     }
 }
 
-/// The failures in a row at a destination, with any cause.
+/// Consecutive failures at a destination, with any cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// Its last ten attempts failed, or more.
+    /// At least the last ten attempts failed.
     Failing {
-        /// Time at which the outcome of the first one was known.
+        /// Time of the first outcome in the row.
         since_ms: u64,
-        /// Time at which the outcome of the last one was known.
+        /// Time of the last outcome in the row.
         at_ms: u64,
     },
-    /// One succeeded.
+    /// An attempt succeeded.
     Ended,
 }
 
-/// Limit of stored attempts of a destination.
+/// Maximum number of stored attempts of a destination.
 pub(super) const ATTEMPTS_KEPT: usize = 5;
 
 /// The findings of one process since its last write.
@@ -62,34 +63,35 @@ pub struct Findings {
     pub destination: String,
     /// The subscription of the attempts.
     pub subscription: String,
-    /// The change of its failing, and the time of the finding.
+    /// The change of failing, and the time of the finding.
     pub failing: Option<(Finding, u64)>,
-    /// The highest rate of its next recovery and the time at which this ceiling expires, if it failed while it recovered.
+    /// Maximum rate of the next recovery and the time at which this ceiling expires; present after
+    /// a relapse during recovery.
     pub ceiling: Option<(u32, u64)>,
     /// The row of failures, if it began, continues or ended.
     pub row: Option<Row>,
-    /// True if a claimed probe was not made.
+    /// True if the process claimed the probe and did not make it.
     pub is_unprobed: bool,
-    /// The change of its slowness, and the time of the finding.
+    /// The change of slowness, and the time of the finding.
     pub slow: Option<(Finding, u64)>,
-    /// The last failure, while it is failing.
+    /// The last failure; present while the destination is failing.
     pub last_failure: Option<FailingDestination>,
     /// The attempts that caused the findings.
     pub attempts: Vec<Attempted>,
-    /// The setting of its subscription that disables it, if it fails for too long.
+    /// The subscription's rule for disabling a destination that fails for too long.
     pub disable: Option<Disable>,
     /// True if a subscription wants notices.
     pub notifies: bool,
 }
 
 impl Findings {
-    /// The namespace of its subscription.
+    /// Returns the namespace of the subscription.
     #[must_use]
     pub fn namespace(&self) -> &str {
         namespace_of(&self.subscription)
     }
 
-    /// No findings about this destination yet.
+    /// Returns empty findings about a destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
         let (failing, ceiling, row, slow, attempts, disable, last_failure) = Default::default();
@@ -109,14 +111,15 @@ impl Findings {
         }
     }
 
-    /// Adds an attempt, and keeps the last `ATTEMPTS_KEPT`: the table may be unreachable for long.
+    /// Adds an attempt and keeps the last `ATTEMPTS_KEPT`, because the table may be unreachable for
+    /// a long time.
     pub fn add_attempt(&mut self, attempt: Attempted) {
         self.attempts.push(attempt);
         let too_many = self.attempts.len().saturating_sub(ATTEMPTS_KEPT);
         self.attempts.drain(..too_many);
     }
 
-    /// Adds earlier findings; newer ones win.
+    /// Adds earlier findings. Newer findings take precedence.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
         self.slow = self.slow.or(earlier.slow);
@@ -131,7 +134,7 @@ impl Findings {
     }
 }
 
-/// The namespace of the subscription with this full name.
+/// Returns the namespace of a subscription's full name.
 pub(super) fn namespace_of(subscription: &str) -> &str {
     subscription.split('/').next().unwrap_or_default()
 }

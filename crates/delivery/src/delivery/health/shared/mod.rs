@@ -1,7 +1,8 @@
 //! The shared health of destinations: one item of the table for each unhealthy destination.
 //!
-//! A process writes its findings, and the item keeps the worse value: the longer probation, the earlier beginning. An item is
-//! replaced only by a writer that read its newest version. So only one of two processes that want to probe a destination does.
+//! A process writes its findings. If findings differ, the item keeps the worse value: the longer
+//! probation, the earlier beginning. Only a writer that has read the newest version can replace an
+//! item. So only one of two processes can claim the probe of a destination.
 
 mod change;
 mod claim;

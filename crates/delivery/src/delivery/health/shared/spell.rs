@@ -1,6 +1,6 @@
-//! A time in which a destination counts as failing, or as slow.
+//! [`Spell`]: a period in which a destination counts as failing or slow.
 //!
-//! Separate because both the item of a destination and the probations of a process use it.
+//! This module is separate because both the shared state and the probations of a process use it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,21 @@ use crate::time::duration::{DAY_MS, MINUTE_MS};
 /// Tolerated difference between the clocks of two processes.
 const CLOCKS_MS: u64 = MINUTE_MS;
 
-/// A time in which a destination counts as failing, or as slow.
+/// A period in which a destination counts as failing or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spell {
-    /// Time of its beginning.
+    /// Begin of the period.
     pub since_ms: u64,
-    /// Time of the next deciding attempt; nothing is tried before it.
+    /// Time of the next attempt that decides about the condition. There is no attempt before it
+    /// while the destination is failing.
     pub until_ms: u64,
     /// Duration from the last attempt to `until_ms`.
     pub lasts_ms: u64,
 }
 
 impl Spell {
-    /// This spell, ending at most this long after now; `None` if it was written with a wrong clock.
+    /// Limits the end of this spell to a time from now; `None` if it was written with a wrong
+    /// clock.
     #[must_use]
     pub fn at_most(self, longest_ms: u64, now_ms: u64) -> Option<Self> {
         let latest_ms = now_ms.saturating_add(longest_ms);
@@ -30,19 +32,19 @@ impl Spell {
         is_plausible.then(|| Self { until_ms: self.until_ms.min(latest_ms), ..self })
     }
 
-    /// Time of the last attempt.
+    /// Returns the time of the last attempt.
     pub(super) fn last_ms(self) -> u64 {
         self.until_ms.saturating_sub(self.lasts_ms)
     }
 
-    /// True if the last attempt is so old that an attempt now begins a new spell.
+    /// Returns true if the last attempt was so long ago that the next one begins a new spell.
     pub(super) fn is_stale(self, now_ms: u64) -> bool {
         now_ms >= self.until_ms.saturating_add(DAY_MS)
     }
 }
 
-/// The spell after a finding of this time. If two processes find the same, the longer spell wins: the other process did not have
-/// it yet.
+/// Merges a finding of this time into the stored spell. If two processes find the same, the longer
+/// spell wins: the process with the shorter one had not read the longer one.
 pub(super) fn merged_spell(
     stored: Option<Spell>,
     finding: Finding,
@@ -58,11 +60,11 @@ pub(super) fn merged_spell(
         until_ms: at_ms.saturating_add(lasts_ms),
         lasts_ms,
     };
-    // The writer may have a wrong clock.
+    // Ignores a spell that was written with a wrong clock.
     let stored = stored.and_then(|stored| stored.at_most(longest_ms, at_ms));
     let Some(stored) = stored else { return Some(found(lasts_ms)) };
     let lasts_ms = match finding {
-        // A failure after its end counts as a failed probe.
+        // A failure after the end of the stored spell counts as a failed probe.
         Finding::Began { .. } if at_ms >= stored.until_ms => {
             lasts_ms.max(stored.lasts_ms.saturating_mul(2).min(longest_ms))
         }

@@ -1,6 +1,7 @@
-//! The state of a destination in one document, and the difference between two states.
+//! [`DestinationState`]: the shared state of a destination in one document, and the differences
+//! between two states.
 //!
-//! Separate from the changes, because notices of a change are part of the state.
+//! This module is separate from the changes because a state also contains the notices of changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +12,13 @@ use crate::delivery::FailingDestination;
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::time::duration::DAY_MS;
 
-/// Health expires after this time without a write.
+/// The health expires this long after the last write.
 const FORGOTTEN_MS: u64 = 7 * DAY_MS;
 
-/// A destination that gets no events until an operator enables it.
+/// Present in the state of a destination that an operator or a rule disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisabledState {
-    /// Time of the change.
+    /// Time at which the destination was disabled.
     pub since_ms: u64,
     /// The reason, for people.
     pub why: String,
@@ -27,38 +28,40 @@ pub struct DisabledState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationState {
     pub(super) v: u32,
-    /// Its address, without credentials and query.
+    /// The address, without credentials and query.
     pub destination: String,
-    /// A subscription that delivers to it.
+    /// A subscription that delivers to the destination.
     pub subscription: String,
-    /// The spell in which it is failing.
+    /// The current spell of failing, which is a probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// The spell in which all of its attempts fail, at least ten. Failures that concern the events begin no probation.
+    /// The current spell in which all attempts fail, at least ten. Failures that concern single
+    /// events count here, but begin no probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
-    /// The last failure, while it is failing.
+    /// The last failure; present while the destination is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FailingDestination>,
-    /// The end of its last outage.
+    /// End of the last outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// The highest rate of its next recovery and the time at which this ceiling expires, after a relapse.
+    /// Maximum rate of the next recovery, and the time at which this ceiling expires; present after
+    /// a relapse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
-    /// Latest end of the probe under way.
+    /// Latest end of the probe that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until_ms: Option<u64>,
-    /// The spell in which it is slow to respond.
+    /// The current spell of slow responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// Present while it is disabled.
+    /// Present while the destination is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<DisabledState>,
-    /// The last attempts that changed the state, the newest last.
+    /// The last attempts that changed the state, newest last.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
-    /// Notices that are not sent yet.
+    /// Notices that were not sent yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Time of the last write.
@@ -67,32 +70,32 @@ pub struct DestinationState {
 
 impl Document for DestinationState {
     fn expires_ms(&self) -> Option<u64> {
-        // Only an operator enables it again, so this state does not expire.
+        // Only an operator enables a destination, so this state does not expire.
         let is_disabled = self.disabled.is_some();
         (!is_disabled).then(|| self.changed_ms.saturating_add(FORGOTTEN_MS))
     }
 }
 
 impl DestinationState {
-    /// The namespace of its subscriptions.
+    /// Returns the namespace of the destination's subscriptions.
     #[must_use]
     pub fn namespace(&self) -> &str {
         namespace_of(&self.subscription)
     }
 
-    /// True if it is neither failing nor slow.
+    /// Returns true if the destination is neither failing nor slow.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         !self.is_failing() && self.slow.is_none()
     }
 
-    /// True if its last ten attempts failed, or it is on probation.
+    /// Returns true if the last ten attempts failed, or if the destination is on probation.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failing.is_some() || self.refusing.is_some()
     }
 
-    /// Removes spells that no attempt has confirmed for a day: an attempt now begins a new spell.
+    /// Removes spells that no attempt has confirmed for a day. A later failure begins a new spell.
     #[must_use]
     pub(super) fn without_stale(mut self, now_ms: u64) -> Self {
         let is_current = |spell: &Spell| !spell.is_stale(now_ms);
@@ -102,7 +105,7 @@ impl DestinationState {
         self
     }
 
-    /// A destination without findings.
+    /// Returns the state of a destination without findings.
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
         let (failing, refusing, ended_ms, ceiling, probe_until_ms) = Default::default();
@@ -129,7 +132,7 @@ impl DestinationState {
 }
 
 impl Transition {
-    /// The changes since a state was read; a destination without a stored state was healthy.
+    /// Lists the changes since a state was read. A destination without a stored state was healthy.
     pub fn since(
         before: Option<&DestinationState>,
         after: &DestinationState,
@@ -139,7 +142,7 @@ impl Transition {
         Self::between(&before, after)
     }
 
-    /// The changes from one state to another.
+    /// Lists the changes from one state to another.
     pub(super) fn between(
         before: &DestinationState,
         after: &DestinationState,

@@ -1,16 +1,16 @@
-//! The two handshakes: their requests, and what an answer means.
+//! The two handshakes: their requests, and the meaning of responses.
 //!
-//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or accepts it with
-//! a 200 and a person opens the validation URL in it.
+//! Event Grid posts a validation event. The endpoint echoes its code with a 200, or responds with a
+//! 200 alone and a person opens the validation URL in the event.
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
-//! CloudEvents sends OPTIONS; the endpoint names the origin it allows, or a person calls the
+//!
+//! CloudEvents sends OPTIONS. The endpoint names the origin that it allows, or a person calls the
 //! callback URL.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
-//! The request carries the headers of the subscription that do not depend on an event, and its
-//! signature: an endpoint may require them.
-//!
-//! Promises: no status alone is a consent. Pure: the code and the time are arguments.
+//! The request has the signature of the subscription, and its headers that do not depend on an
+//! event, because an endpoint may require them. A status alone is never a consent. Pure: the code
+//! and the time are arguments.
 
 use crate::subscription::CloudEventsHandshake;
 use crate::subscription::NoFields;
@@ -31,33 +31,33 @@ use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
-/// The timeout of Event Grid's handshake, used for both.
+/// Timeout of Event Grid's handshake, used for both.
 pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
-/// The header with the allowed requests a minute, in an answer or a call of the callback.
+/// Header with the allowed number of requests per minute, in a response or a callback request.
 pub const ALLOWED_RATE: &str = "WebHook-Allowed-Rate";
 
-/// The header with the allowed origin, in an answer; `*` allows any origin.
+/// Header with the allowed origin, in a response; `*` allows any origin.
 pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
-/// The header with the requested requests a minute, in a request.
+/// Header with the requested number of requests per minute, in a request.
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// The names of the answer's headers, as in [`crate::delivery::outcome::Content`]: in lower case,
+/// Names of the response headers, as in [`crate::delivery::outcome::Content`]: in lower case,
 /// without `webhook-`.
 const ANSWER_ORIGIN: &str = "allowed-origin";
 const ANSWER_RATE: &str = "allowed-rate";
 
-/// What differs from one handshake to the next.
+/// The values that differ between handshakes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The code that an Event Grid endpoint has to echo; it cannot be guessed.
+    /// Code that an Event Grid endpoint has to echo; it cannot be guessed.
     pub code: Uuid,
-    /// The URL that grants consent when it is called; `None` where nothing listens for it.
+    /// URL that grants consent when it is called; `None` if nothing listens.
     pub confirm: Option<Url>,
 }
 
 impl Question {
-    /// A question with these 128 random bits as its code.
+    /// Creates a question whose code is made from these 128 random bits.
     #[must_use]
     pub fn new(random: [u32; 4], confirm: Option<Url>) -> Self {
         let mut bytes = [0; 16];
@@ -68,19 +68,19 @@ impl Question {
     }
 }
 
-/// What an answer means.
+/// The meaning of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The destination consents, to this rate.
+    /// The destination consents to this rate.
     Granted(Rate),
-    /// It accepted the request; it consents once the URL in it is called.
+    /// The destination accepted the request, and consents once the URL in it is called.
     Pending,
-    /// It does not consent, or could not be asked; why, for people.
+    /// The destination does not consent, or could not be asked; with the reason, for people.
     Refused(String),
 }
 
 impl Answer {
-    /// Hides the credentials of the request in what the answer quotes.
+    /// Hides the credentials of the request in text that the answer quotes.
     #[must_use]
     pub fn redact(self, credentials: &Credentials) -> Self {
         match self {
@@ -90,10 +90,10 @@ impl Answer {
     }
 }
 
-/// The handshake request to a subscription's destination.
+/// Creates the handshake request to a subscription's destination.
 ///
 /// # Errors
-/// [`Unsendable`] when one of the subscription's headers or secrets is invalid or missing.
+/// [`Unsendable`] if a header or secret of the subscription is invalid or missing.
 pub fn ask(
     subscription: &Subscription,
     consent: &Consent,
@@ -133,7 +133,7 @@ fn validation_headers(subscription: &Subscription) -> Vec<(String, String)> {
     let named = [
         ("content-type", JSON.to_owned()),
         ("aeg-event-type", "SubscriptionValidation".to_owned()),
-        // Event Grid writes the name in upper case.
+        // Upper case, as Event Grid sends it.
         ("aeg-subscription-name", subscription.name.name.to_uppercase()),
         ("aeg-delivery-count", "0".to_owned()),
     ];
@@ -168,7 +168,7 @@ fn permission_headers(
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Judges the answer to a handshake.
+/// Judges the response to a handshake.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
     let Some((status, body)) = exchange.answer() else {
@@ -190,15 +190,15 @@ fn unanswered(exchange: &Exchange) -> String {
     format!("it could not be asked: {detail}")
 }
 
-/// Consent is a 200 that echoes the code; a 200 alone is pending where a person can open the
-/// validation URL. A 202 is a refusal ("202 Accepted is not recognized as a valid Event Grid
-/// subscription validation response").
+/// Judges the response to a validation event. A 200 that echoes the code is consent. A 200 alone is
+/// pending if a person can open the validation URL. A 202 is a refusal ("202 Accepted is not
+/// recognized as a valid Event Grid subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     if status != 200 {
         return Answer::Refused(format!("it answered {status} instead of 200"));
     }
     match (echo(body), &question.confirm) {
-        // Endpoints may write a GUID in upper case.
+        // Case is ignored, because endpoints may write a GUID in upper case.
         (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => {
             Answer::Granted(Rate::Unlimited)
         }
@@ -208,7 +208,8 @@ fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     }
 }
 
-/// The code that an answer echoes. Serializers spell the member's first letter either way.
+/// Returns the code that a response echoes. Serializers write the first letter of the member in
+/// either case.
 fn echo(body: &[u8]) -> Option<String> {
     let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return None };
     let mut named =
@@ -217,9 +218,9 @@ fn echo(body: &[u8]) -> Option<String> {
     value.as_str().map(|code| code.trim().to_owned())
 }
 
-/// The allowed origin decides, in a successful answer. Without it a callback may still come, even
-/// from an endpoint that does not know the handshake: a person may find the callback in its log
-/// (4.1.3).
+/// Judges the response to OPTIONS. The allowed origin in a successful response decides. Without it,
+/// a callback may still follow, even from an endpoint that does not support the handshake: a person
+/// may find the callback URL in its log (4.1.3).
 fn judge_permission(
     origin: &str,
     asked: Option<u32>,
@@ -256,10 +257,10 @@ fn judge_permission(
     }
 }
 
-/// The rate that a call of the callback URL grants: the one it names, else the requested one.
+/// Returns the rate that a callback request grants: the one that it names, else the requested one.
 ///
 /// # Errors
-/// The rate is invalid.
+/// The problem, if the rate is invalid.
 pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     match (consent, rate) {
         (Consent::EventGrid(NoFields), _) => Ok(Rate::Unlimited),
@@ -268,7 +269,7 @@ pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     }
 }
 
-/// An endpoint that names no rate allows the requested one.
+/// Returns the requested rate, which an endpoint without a rate allows.
 fn asked_rate(asked: Option<u32>) -> Rate {
     asked.and_then(std::num::NonZeroU32::new).map_or(Rate::Unlimited, Rate::PerMinute)
 }

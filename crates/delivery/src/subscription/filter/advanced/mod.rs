@@ -1,14 +1,19 @@
-//! Conditions of Event Grid's `advancedFilters`: one key, one operator, its values.
+//! Conditions of Event Grid's `advancedFilters`: a key, an operator and its values.
 //!
-//! Separate because their rules are their own ("Event filtering", operators): a condition with
-//! several values holds when one of them does, a negated one when none does; strings are compared
-//! without regard to case; numbers exactly, digit by digit; values of another type than the
-//! operator's are ignored.
+//! This module is separate because these conditions have rules of their own ("Event filtering",
+//! operators):
+//! - A condition with several values is true if it is true for one of them. A negated condition is
+//!   true if no value passes.
+//! - The comparison of strings ignores case.
+//! - Numbers are compared exactly, digit by digit.
+//! - Values of another type than the operator's are ignored.
+//! - Null counts as a missing value. A missing value satisfies only `IsNullOrUndefined`,
+//!   `NumberNotIn`, `NumberNotInRange` and `StringNotIn`.
 //!
-//! Null counts as a missing value. That fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
-//! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith` and
-//! `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`, which the Azure Event Grid
-//! Simulator treats as `NumberNotIn`. `docs/conformance.md` has each case with its source.
+//! The page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among the
+//! operators that do not match a missing value. It does not mention `NumberNotInRange`, which the
+//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/conformance.md` has each case with
+//! its source.
 
 mod shown;
 
@@ -21,70 +26,71 @@ use super::key::Key;
 use super::number::Number;
 use crate::event::Members;
 
-/// One condition.
+/// A condition with one key and one operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// The path to the value.
     pub key: Key,
-    /// The test it has to pass.
+    /// The operator with its values.
     pub test: Test,
-    /// What becomes of an array.
+    /// The rule for values that are arrays.
     pub arrays: Arrays,
 }
 
-/// How an array is compared.
+/// The rule for comparing an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arrays {
-    /// As a value of another type than the operator's.
+    /// The array counts as a value of another type than the operator's.
     OtherType,
-    /// By its elements (`enableAdvancedFilteringOnArrays`).
+    /// Each element is compared (`enableAdvancedFilteringOnArrays`).
     Elements,
-    /// Not at all: every comparison fails, also a negated one (Event Grid on Kubernetes, "Filtering
-    /// on array values").
+    /// Every comparison fails, even a negated one (Event Grid on Kubernetes, "Filtering on array
+    /// values").
     Fail,
-    /// By its values that are no list and no object, as event patterns of Amazon EventBridge compare them. A comparison
-    /// holds if it holds for one of them, also a negated one. Null is a value. The names of the key are compared exactly,
-    /// and may lead through lists of objects.
+    /// Each value that is neither a list nor an object is compared, as in event patterns of Amazon
+    /// EventBridge. A comparison, even a negated one, is true if it is true for one of these
+    /// values. Null is a value. Names of the key are compared exactly, and may lead through lists
+    /// of objects.
     Leaves,
 }
 
-/// The test for the value of a key.
+/// The test for the value at a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// A number that passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and their like.
+    /// A number passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and similar operators.
     Number(NumberTest),
-    /// No number that passes: `NumberNotIn`, `NumberNotInRange`.
+    /// No number passes: `NumberNotIn`, `NumberNotInRange`.
     NotNumber(NumberTest),
-    /// This boolean: `BoolEquals`.
+    /// The value is this boolean: `BoolEquals`.
     Bool(bool),
-    /// A string that passes: `StringContains` and its like.
+    /// A string passes: `StringContains` and similar operators.
     Text(TextTest),
-    /// No string that passes: `StringNotContains` and its like.
+    /// No string passes: `StringNotContains` and similar operators.
     NotText(TextTest),
-    /// Missing, or null.
+    /// The value is missing or null.
     IsNullOrUndefined,
-    /// Neither missing nor null.
+    /// The value is neither missing nor null.
     IsNotNull,
 }
 
-/// How a number is compared.
+/// The comparison of a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NumberTest {
-    /// One of these.
+    /// Equal to one of these.
     In(Vec<Number>),
-    /// Below this.
+    /// `<`
     LessThan(Number),
-    /// This or below.
+    /// `<=`
     LessThanOrEquals(Number),
-    /// Above this.
+    /// `>`
     GreaterThan(Number),
-    /// This or above.
+    /// `>=`
     GreaterThanOrEquals(Number),
-    /// Within one of these, both ends included.
+    /// Within one of these ranges; both ends are inclusive.
     InRange(Vec<(Number, Number)>),
 }
 
-/// A comparison of a string with values, without regard to case unless `written` has them.
+/// The comparison of a string with values. It ignores case unless `written` has the values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,
@@ -92,21 +98,21 @@ pub struct TextTest {
     written: Option<Vec<String>>,
 }
 
-/// The relation of a string to one of the values.
+/// The relation between a string and a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextMatch {
-    /// Equals it.
+    /// The string equals the value.
     In,
-    /// Contains it.
+    /// The string contains the value.
     Contains,
-    /// Begins with it.
+    /// The string begins with the value.
     BeginsWith,
-    /// Ends with it.
+    /// The string ends with the value.
     EndsWith,
 }
 
 impl Test {
-    /// The number of values that it compares with.
+    /// Returns the number of values that the test compares with.
     #[must_use]
     pub fn values(&self) -> usize {
         match self {
@@ -126,37 +132,39 @@ impl Test {
 }
 
 impl TextTest {
-    /// A comparison with each of these values.
+    /// Returns a case-insensitive comparison with each of these values.
     #[must_use]
     pub fn new(how: TextMatch, values: &[String]) -> Self {
         Self { how, folded: values.iter().map(|value| folded(value)).collect(), written: None }
     }
 
-    /// A comparison with each of these values that regards case. Event Grid has none.
+    /// Returns a case-sensitive comparison with each of these values. Event Grid has no such
+    /// comparison.
     #[must_use]
     pub fn with_case(how: TextMatch, values: Vec<String>) -> Self {
         Self { written: Some(values.clone()), ..Self::new(how, &values) }
     }
 
-    /// How a string is compared with each of the values.
+    /// Returns the relation between a string and each value.
     #[must_use]
     pub fn how(&self) -> TextMatch {
         self.how
     }
 
-    /// The values, with their case folded: a string that passes also passes with them, if its case is folded.
+    /// Returns the case-folded values. A string that passes the test also passes with folded
+    /// values, if it is folded itself. So the index can use them.
     #[must_use]
     pub fn folded(&self) -> &[String] {
         &self.folded
     }
 
-    /// True if case is regarded.
+    /// Returns true if the comparison is case-sensitive.
     #[must_use]
     pub fn is_case_sensitive(&self) -> bool {
         self.written.is_some()
     }
 
-    /// The values that a string is compared with.
+    /// Returns the values to compare with.
     #[must_use]
     pub fn values(&self) -> &[String] {
         self.written.as_deref().unwrap_or(&self.folded)
@@ -190,7 +198,7 @@ impl NumberTest {
 }
 
 impl Condition {
-    /// Whether the condition holds for an event with these members.
+    /// Returns true if the condition is true for an event with these members.
     #[must_use]
     pub fn holds(&self, members: &Members<'_>) -> bool {
         if self.arrays == Arrays::Leaves {
@@ -252,7 +260,7 @@ fn is_bool(value: &str, expected: bool) -> bool {
     value == if expected { "true" } else { "false" }
 }
 
-/// The strings that a condition with this key compares, with their case folded.
+/// Returns the case-folded strings that a condition with this key compares.
 #[must_use]
 pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
     let values = match arrays {
@@ -265,7 +273,7 @@ pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<Str
     texts.map(|text| folded(&text)).collect()
 }
 
-/// The values to compare: the value itself, or the elements of the array.
+/// Returns the values to compare: the value itself, or the elements of the array.
 fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
     if arrays != Arrays::Elements || !value.starts_with('[') {
         return vec![value];
@@ -274,8 +282,8 @@ fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
     elements.into_iter().map(RawValue::get).collect()
 }
 
-/// A string's content; for a number or boolean among the event's own members its spelling, since attributes of CloudEvents
-/// are compared as strings.
+/// Returns the content of a string. A number or boolean is a text too if it is a member of the
+/// event itself, because CloudEvents attributes are compared as strings.
 fn text_of<'v>(key: &Key, value: &'v str) -> Option<Cow<'v, str>> {
     match value.as_bytes().first()? {
         b'"' => serde_json::from_str(value).ok().map(Cow::Owned),

@@ -1,4 +1,4 @@
-//! Conditions as text, with the operators of Event Grid.
+//! Prints conditions as text, with the operators of Event Grid.
 
 use std::fmt;
 

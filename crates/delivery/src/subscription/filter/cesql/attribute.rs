@@ -1,13 +1,13 @@
-//! The attributes of an event that an expression can name.
+//! The attributes of an event that expressions can name.
 //!
-//! Separate because whoever evaluates or explains an expression has to look at the same ones.
+//! This module is separate so that evaluation and explanation read the same attributes.
 
 use crate::event::Members;
 
-/// The member of an event that is not an attribute, although its name could be one.
+/// The member that is not an attribute, although its name is a valid attribute name.
 const DATA: &str = "data";
 
-/// The attribute of this name, as the publisher wrote it.
+/// Returns an attribute as JSON text, as the publisher wrote it.
 pub(super) fn raw_attribute<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).filter(|_| name != DATA)
 }

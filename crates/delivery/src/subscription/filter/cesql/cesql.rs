@@ -1,6 +1,7 @@
-//! An expression as a filter has it: read, written, evaluated and explained.
+//! [`Cesql`]: an expression as part of a filter: parsed, printed, evaluated and explained.
 //!
-//! Separate because it uses all other parts of the language but [`implied`](super::implied), which makes a filter of it.
+//! This module is separate because it uses all other parts of the language, except
+//! [`implied`](super::implied), which uses this module.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,30 +17,32 @@ use super::value::{Type, Value};
 use crate::event::Members;
 use crate::subscription::filter::explanation::Explanation;
 
-/// An expression.
+/// A valid expression of CloudEvents SQL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cesql(pub(super) Expression);
 
-/// An expression, and what to tell its author.
+/// An expression, with warnings for its author.
 #[derive(Debug)]
 pub struct Reading {
-    /// The expression.
+    /// The parsed expression.
     pub cesql: Cesql,
-    /// The character from which on the rank of operators is easily mistaken: `NOT` before a comparison, `AND` beside `OR`.
+    /// The position from which readers often mistake the precedence: at `NOT` before a comparison,
+    /// or at `AND` beside `OR`.
     pub mistakable_at: Option<usize>,
-    /// The value is never a boolean, so no event matches.
+    /// True if the value is never a boolean, so that no event matches.
     pub never_boolean: bool,
 }
 
 impl Cesql {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// [`ParseError`] when it is not one, or too large.
+    /// [`ParseError`] if the text is not an expression or exceeds a limit.
     pub fn read(text: &str) -> Result<Reading, ParseError> {
         let Parsed { expression, mistakable_at } = parsed(text)?;
         let cesql = Self(expression);
-        // It is stored as it is written, with more parentheses, and read back.
+        // The canonical form is stored, so it must be within the limits too. It may have more
+        // parentheses.
         if let Err(problem) = parsed(&cesql.to_string()) {
             let is_deep = matches!(problem, ParseError::TooDeep { .. });
             return Err(if is_deep { ParseError::TooDeep { at: 1 } } else { problem });
@@ -48,7 +51,7 @@ impl Cesql {
         Ok(Reading { cesql, mistakable_at, never_boolean })
     }
 
-    /// The number of its parts.
+    /// Returns the number of parts of the expression.
     #[must_use]
     pub fn size(&self) -> usize {
         let mut parts = 0;
@@ -56,19 +59,20 @@ impl Cesql {
         parts
     }
 
-    /// Whether an event with these members matches.
+    /// Returns true if an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
         self.evaluate(members) == (Value::Boolean(true), None)
     }
 
-    /// The value for an event with these members; if there is an error, it is the default of its type.
+    /// Returns the value for an event with these members, and the error if there was one. After an
+    /// error, the value is the default of its type or that of the failed function.
     #[must_use]
     pub fn evaluate<'a>(&'a self, members: &Members<'a>) -> (Value<'a>, Option<Error>) {
         evaluate(&self.0, members)
     }
 
-    /// Why an event with these members matches, or why not.
+    /// Explains why an event with these members matches or not.
     #[must_use]
     pub fn explain(&self, members: &Members<'_>) -> Explanation {
         explain(&self.0, members)
@@ -82,14 +86,14 @@ fn parsed(text: &str) -> Result<Parsed, ParseError> {
     grammar::parse(&lexer::tokens(text)?, text.chars().count())
 }
 
-/// The canonical text.
+/// Prints the canonical text.
 impl fmt::Display for Cesql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// Reads what was written.
+/// Parses a stored expression.
 impl FromStr for Cesql {
     type Err = ParseError;
 

@@ -1,25 +1,25 @@
-//! The errors of evaluating an expression for an event, as CESQL names them.
+//! The errors of evaluating an expression for an event, with the names of CESQL.
 //!
-//! Separate because a cast fails by itself, whichever part of an expression needs it.
+//! This module is separate because conversions of values return these errors too.
 
 use thiserror::Error;
 
-/// Why an expression has no value for an event.
+/// The reason why an expression has no value for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
     /// `MathError`: an overflow, or a division by zero.
     #[error("a number is too large, or divided by zero")]
     Math,
-    /// `CastError`.
+    /// `CastError`: a value cannot be converted to the required type.
     #[error("a value cannot be converted to the type that is needed")]
     Cast,
-    /// `MissingAttributeError`.
+    /// `MissingAttributeError`: the event does not have the attribute.
     #[error("the event does not have an attribute")]
     MissingAttribute,
-    /// `FunctionEvaluationError`.
+    /// `FunctionEvaluationError`: an argument is out of range.
     #[error("an argument of a function is out of range")]
     Function,
-    /// `GenericError`: there is more to do than an evaluation may.
+    /// `GenericError`: the evaluation exceeds its limit of steps.
     #[error("there is too much text")]
     TooManySteps,
 }

@@ -1,7 +1,8 @@
-//! What an expression is for an event.
+//! Evaluates an expression for an event.
 //!
-//! Separate from the tree because evaluating may fail, in the ways that CESQL names, and is bounded. The first error ends
-//! it ("fail fast mode"). Promises: no panic; time and memory are in proportion to [`STEPS_MAX`], whatever the event.
+//! This module is separate from the tree because evaluation can fail with the errors of CESQL. The
+//! first error ends it ("fail fast mode"). Evaluation never panics. Its time and memory are bounded
+//! by [`STEPS_MAX`] for any event.
 
 use super::attribute::raw_attribute;
 use super::error::Error;
@@ -11,13 +12,15 @@ use super::value::Value;
 use crate::event::Members;
 use crate::event::path::scalar;
 
-/// The most steps of one evaluation. A step is a part of the expression, a byte of text that is read or made, or a
-/// comparison of characters by `LIKE`. Events whose attributes are as small as CloudEvents asks for need some hundreds.
+/// Maximum number of steps of one evaluation. A step is a part of the expression, a byte of text
+/// that is read or created, or a comparison of characters by `LIKE`. Events within the size limits
+/// of CloudEvents attributes need a few hundred steps.
 const STEPS_MAX: usize = 250_000;
 
 type Evaluated<'a, T = Value<'a>> = Result<T, Failure<'a>>;
 
-/// The value of an expression, and the error because of which it is only the default of its type.
+/// Returns the value of an expression, and the error if there was one. After an error, the value is
+/// the default of its type or that of the failed function.
 pub(super) fn evaluate<'a>(
     expression: &'a Expression,
     members: &Members<'a>,
@@ -48,7 +51,8 @@ impl<'a> Evaluation<'_, 'a> {
             Expression::Literal(value) => value.borrowed(),
             Expression::Exists(name) => Value::Boolean(self.attribute(name)?.is_some()),
             Expression::Not(of) => match self.operand(of)? {
-                // A boolean everywhere else, but the conformance kit says so.
+                // Elsewhere an integer converts to a boolean, but the conformance kit requires
+                // this error.
                 Value::Integer(_) => {
                     return Err(Failure::with(Error::Cast, Value::Boolean(true)));
                 }
@@ -80,7 +84,8 @@ impl<'a> Evaluation<'_, 'a> {
         })
     }
 
-    /// The attribute of this name. Numbers of JSON that are no canonical whole numbers of 32 bits are texts.
+    /// Returns an attribute. A JSON number is a text unless it is a 32-bit integer in canonical
+    /// form.
     fn attribute(&mut self, name: &str) -> Result<Option<Value<'a>>, Error> {
         let Some(raw) = raw_attribute(self.members, name) else { return Ok(None) };
         self.spend(raw.len())?;
@@ -96,7 +101,8 @@ impl<'a> Evaluation<'_, 'a> {
         }))
     }
 
-    /// The value of a part. What a function is in spite of an error counts for a whole expression only.
+    /// Evaluates a part of the expression. The value of a failed function is dropped, because it
+    /// counts only for a whole expression.
     fn operand(&mut self, expression: &'a Expression) -> Evaluated<'a> {
         self.value(expression).map_err(|failure| failure.error.into())
     }
@@ -109,7 +115,7 @@ impl<'a> Evaluation<'_, 'a> {
         Ok(self.operand(expression)?.integer()?)
     }
 
-    /// What follows a word that decides is not evaluated.
+    /// Evaluates operands until the result is certain (short-circuit evaluation).
     fn logic(&mut self, operator: Logic, operands: &'a [Expression]) -> Evaluated<'a, bool> {
         let mut result = operator == Logic::And;
         for operand in operands {
@@ -124,7 +130,7 @@ impl<'a> Evaluation<'_, 'a> {
         Ok(result)
     }
 
-    /// Each element is converted to the type of the value.
+    /// Converts each element to the type of the value before comparing.
     fn is_in(&mut self, value: &'a Expression, set: &'a [Expression]) -> Evaluated<'a, bool> {
         let value = self.operand(value)?;
         for element in set {
@@ -143,7 +149,8 @@ impl<'a> Evaluation<'_, 'a> {
     ) -> Evaluated<'a> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         if let Binary::Equal | Binary::NotEqual = operator {
-            // Defined for each type: the right one decides.
+            // Equality is defined for each type, so the left value is converted to the type of the
+            // right one.
             let is_equal = left.cast(right.kind())? == right;
             return Ok(Value::Boolean(is_equal == (operator == Binary::Equal)));
         }
@@ -159,7 +166,7 @@ impl<'a> Evaluation<'_, 'a> {
             Binary::Subtract => left.checked_sub(right),
             Binary::Multiply => left.checked_mul(right),
             Binary::Divide => left.checked_div(right),
-            // Of the smallest number by -1 it is 0, and no overflow.
+            // The remainder of the smallest integer by -1 is 0, not an overflow.
             Binary::Remainder => (right != 0).then(|| left.wrapping_rem(right)),
         };
         Ok(Value::Integer(result.ok_or(Error::Math)?))

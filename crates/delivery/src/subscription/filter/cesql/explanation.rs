@@ -1,6 +1,7 @@
-//! Why an expression matches an event, or why not, and which part of it failed.
+//! Explains why an expression matches an event or not, and which part of it failed.
 //!
-//! Separate from evaluating, which remembers no places. Columns are those of the canonical text.
+//! This module is separate from evaluation, which keeps no positions. Columns refer to the
+//! canonical text.
 
 use super::attribute::raw_attribute;
 use super::error::Error;
@@ -10,10 +11,11 @@ use super::value::Value;
 use crate::event::Members;
 use crate::subscription::filter::explanation::{Explanation, Found, Problem};
 
-/// What is written in the place of a part to find it in the text; no character of a text by chance.
+/// Replaces a part of the expression to find its position in the text. It is a Unicode
+/// noncharacter, which no literal contains by chance.
 const MARK: char = '\u{10fffe}';
 
-/// Why an expression matches an event with these members, or why not.
+/// Explains why an expression matches an event with these members or not.
 pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explanation {
     let (value, error) = evaluate(expression, members);
     let is_true = value == Value::Boolean(true) && error.is_none();
@@ -41,7 +43,8 @@ pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explana
     Explanation { condition, matches: is_true, found: found(expression, members), problem, parts }
 }
 
-/// The operands up to the one that decides. One that is converted to a boolean has that as its verdict.
+/// Explains the operands up to the one that decides. An operand is converted to a boolean for its
+/// result.
 fn deciding(operator: Logic, operands: &[Expression], members: &Members<'_>) -> Vec<Explanation> {
     let mut parts = Vec::new();
     for operand in operands {
@@ -56,7 +59,7 @@ fn deciding(operator: Logic, operands: &[Expression], members: &Members<'_>) -> 
     parts
 }
 
-/// The attributes that an expression names, each once.
+/// Returns the attributes that an expression names, without duplicates.
 fn found(expression: &Expression, members: &Members<'_>) -> Vec<Found> {
     let mut names = Vec::new();
     expression.visit(&mut |part| {
@@ -83,7 +86,7 @@ fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> P
     Problem { message, column }
 }
 
-/// The innermost part of an expression that has no value.
+/// Returns the innermost part that fails.
 fn failing<'e>(expression: &'e Expression, members: &Members<'_>) -> &'e Expression {
     let fails = |of: &&'e Expression| evaluate(of, members).1.is_some();
     let inner = match expression {

@@ -1,7 +1,8 @@
-//! An expression as a tree, and its canonical text.
+//! [`Expression`]: an expression as a tree, and its canonical text.
 //!
-//! Separate from the grammar, which reads a text into a tree. Promises: the text of a tree that was read is read back to an
-//! equal tree. It has parentheses wherever the rank of operators is easily mistaken.
+//! This module is separate from the grammar, which parses a text into a tree. The canonical text of
+//! a parsed tree parses to an equal tree. It has parentheses wherever readers often mistake the
+//! precedence of operators.
 
 use std::fmt;
 
@@ -12,10 +13,10 @@ use super::value::{Type, Value};
 /// An expression, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Expression {
-    /// An attribute of the event, by its name.
+    /// The name of an attribute of the event.
     Attribute(String),
     Literal(Value<'static>),
-    /// Whether the event has the attribute.
+    /// True if the event has the attribute.
     Exists(String),
     Not(Box<Expression>),
     Negate(Box<Expression>),
@@ -34,7 +35,7 @@ pub(super) enum Expression {
         operator: Binary,
         right: Box<Expression>,
     },
-    /// At least two, joined by the same word.
+    /// At least two operands, joined with the same operator.
     Logic {
         operator: Logic,
         operands: Vec<Expression>,
@@ -45,7 +46,7 @@ pub(super) enum Expression {
     },
 }
 
-/// A comparison or a calculation.
+/// A comparison or an arithmetic operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Binary {
     Equal,
@@ -62,7 +63,7 @@ pub(super) enum Binary {
 }
 
 impl Binary {
-    /// Every one, with the symbols it is read from; the first is written.
+    /// All operators with their symbols. An operator with two symbols is printed with the first.
     pub(super) const SYMBOLS: [(&str, Self); 12] = [
         ("=", Self::Equal),
         ("!=", Self::NotEqual),
@@ -78,7 +79,7 @@ impl Binary {
         ("%", Self::Remainder),
     ];
 
-    /// The higher, the closer its operands.
+    /// Returns the precedence; a higher number binds tighter.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Equal
@@ -102,7 +103,7 @@ impl Binary {
     }
 }
 
-/// A word that joins conditions. All have the same rank.
+/// A logical operator. All have the same precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Logic {
     And,
@@ -121,7 +122,8 @@ impl Logic {
 }
 
 impl Expression {
-    /// The type of the value; that of an attribute is known only with an event, and counts as boolean.
+    /// Returns the type of the value. The type of an attribute depends on the event, and counts as
+    /// boolean here.
     pub(super) fn result(&self) -> Type {
         match self {
             Self::Literal(value) => value.kind(),
@@ -138,7 +140,7 @@ impl Expression {
         }
     }
 
-    /// The expressions directly in it, in the order in which they are evaluated.
+    /// Returns the direct parts, in the order of evaluation.
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => Vec::new(),
@@ -151,18 +153,18 @@ impl Expression {
         }
     }
 
-    /// How many expressions are within each other.
+    /// Returns the nesting depth of expressions.
     pub(super) fn depth(&self) -> usize {
         1 + self.parts().into_iter().map(Self::depth).max().unwrap_or(0)
     }
 
-    /// Calls `see` with it and with every expression in it.
+    /// Calls `see` for the expression and all of its parts.
     pub(super) fn visit<'e>(&'e self, see: &mut impl FnMut(&'e Self)) {
         see(self);
         self.parts().into_iter().for_each(|part| part.visit(see));
     }
 
-    /// The same with another expression in the place of this part of it.
+    /// Returns a copy in which this part is replaced. The part is compared by address.
     pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
         if std::ptr::eq(self, part) {
             return by.clone();
@@ -191,7 +193,8 @@ impl Expression {
         }
     }
 
-    /// How close its parts belong together; what is not an operand without parentheses has 0.
+    /// Returns the precedence of the printed form; 0 for expressions that need parentheses as
+    /// operands.
     fn rank(&self) -> u8 {
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Call { .. } => 5,
@@ -201,12 +204,12 @@ impl Expression {
         }
     }
 
-    /// Its text as an operand, in parentheses unless `plain`.
+    /// Returns the text as an operand; in parentheses unless `plain`.
     fn operand(&self, plain: bool) -> String {
         if plain { self.to_string() } else { format!("({self})") }
     }
 
-    /// Its text after `NOT` or `-`.
+    /// Returns the text after `NOT` or `-`.
     fn after_prefix(&self) -> String {
         let prefix = matches!(self, Self::Not(_) | Self::Negate(_) | Self::Exists(_));
         self.operand(prefix || self.rank() == 5)
@@ -222,7 +225,7 @@ impl fmt::Display for Expression {
             Self::Literal(value) => write!(f, "{value}"),
             Self::Exists(name) => write!(f, "EXISTS {name}"),
             Self::Not(of) => write!(f, "NOT {}", of.after_prefix()),
-            // With digits directly behind it, the minus would be part of the number.
+            // The parentheses keep the minus from becoming part of the number.
             Self::Negate(of) if matches!(**of, Self::Literal(Value::Integer(0..))) => {
                 write!(f, "-({of})")
             }

@@ -1,11 +1,12 @@
-//! The failure of a part of an expression.
+//! [`Failure`]: an error, with the value that the failed function returns nevertheless.
 //!
-//! Separate because a function may fail and have a value all the same, which counts for a whole expression.
+//! This module is separate because a function can fail and have a value. The value is used only if
+//! the function is the whole expression.
 
 use super::error::Error;
 use super::value::Value;
 
-/// An error, and what the function that failed is all the same, if it says so.
+/// An error, with the value of the failed function if it defines one.
 #[derive(Debug)]
 pub(super) struct Failure<'a> {
     pub(super) error: Error,

@@ -1,7 +1,8 @@
 //! The built-in functions of expressions.
 //!
-//! Separate because they are a table: name, number of arguments, type, and what each does. `IS_INT` and `IS_BOOL` are not
-//! in CESQL 1.0; Knative has them all the same. Functions of a user's own are not offered.
+//! This module is separate because it is a table of names, numbers of arguments, types and
+//! implementations. CESQL 1.0 does not define `IS_INT` and `IS_BOOL`, but Knative has them.
+//! User-defined functions are not supported.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -10,7 +11,7 @@ use super::error::Error;
 use super::failure::Failure;
 use super::value::{Type, Value};
 
-/// A function.
+/// A built-in function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Function {
     Int,
@@ -31,7 +32,6 @@ pub(super) enum Function {
 }
 
 impl Function {
-    /// Every one.
     const ALL: [Self; 15] = [
         Self::Int,
         Self::Bool,
@@ -50,7 +50,7 @@ impl Function {
         Self::Abs,
     ];
 
-    /// The function of this name, in letters of either case, that takes so many arguments.
+    /// Finds the function with this name and number of arguments; case is ignored.
     pub(super) fn find(name: &str, arguments: usize) -> Option<Self> {
         let is_it = |of: &Self| {
             of.as_str().eq_ignore_ascii_case(name) && of.arguments().contains(&arguments)
@@ -58,7 +58,6 @@ impl Function {
         Self::ALL.into_iter().find(is_it)
     }
 
-    /// Its name.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Int => "INT",
@@ -79,7 +78,7 @@ impl Function {
         }
     }
 
-    /// How many arguments it takes.
+    /// Returns the valid numbers of arguments.
     fn arguments(self) -> RangeInclusive<usize> {
         match self {
             Self::Int | Self::Bool | Self::Text | Self::IsInt | Self::IsBool | Self::Abs => 1..=1,
@@ -91,7 +90,7 @@ impl Function {
         }
     }
 
-    /// The type of its value.
+    /// Returns the type of the result.
     pub(super) fn result(self) -> Type {
         match self {
             Self::Int | Self::Length | Self::Abs => Type::Integer,
@@ -108,7 +107,7 @@ impl Function {
         }
     }
 
-    /// Its value for these arguments, which are as many as it takes.
+    /// Calls the function. The number of arguments must be valid, which the grammar checks.
     pub(super) fn call<'a>(self, arguments: Vec<Value<'a>>) -> Result<Value<'a>, Failure<'a>> {
         let mut arguments = Arguments(arguments.into_iter());
         Ok(match self {
@@ -151,11 +150,12 @@ impl Function {
     }
 }
 
-/// The arguments that are left.
+/// The arguments that were not used yet.
 struct Arguments<'a>(std::vec::IntoIter<Value<'a>>);
 
 impl<'a> Arguments<'a> {
-    /// The next one. There is one, because a call is read only with as many as its function takes.
+    /// Returns the next argument. There always is one, because the grammar checks the number of
+    /// arguments.
     fn value(&mut self) -> Value<'a> {
         self.0.next().unwrap_or(Value::Boolean(false))
     }
@@ -168,7 +168,7 @@ impl<'a> Arguments<'a> {
         self.value().integer()
     }
 
-    /// All that are left.
+    /// Returns all remaining arguments.
     fn texts(self) -> Vec<Cow<'a, str>> {
         self.0.map(Value::into_text).collect()
     }
@@ -178,7 +178,7 @@ fn made<'a>(text: String) -> Value<'a> {
     Value::Text(Cow::Owned(text))
 }
 
-/// A part of a text cannot have a negative length: the whole text is the value.
+/// Returns the failure for a negative length. Its value is the whole text.
 fn negative(text: Cow<'_, str>) -> Failure<'_> {
     Failure::with(Error::Function, Value::Text(text))
 }
@@ -187,7 +187,8 @@ fn length(text: &str) -> i32 {
     i32::try_from(text.chars().count()).unwrap_or(i32::MAX)
 }
 
-/// At most `count` characters from a place on: 1 is the first character, -1 the last one, and 0 none.
+/// Returns at most `count` characters from a position on. Position 1 is the first character, -1 the
+/// last one; position 0 is before the text, so the result is empty.
 fn substring(text: &str, from: i32, count: i32) -> Result<String, Error> {
     let length = length(text);
     let count = usize::try_from(count).map_err(|_| Error::Function)?;
@@ -195,7 +196,7 @@ fn substring(text: &str, from: i32, count: i32) -> Result<String, Error> {
         return Err(Error::Function);
     }
     let skipped = if from < 0 { length + from } else { from - 1 };
-    // For place 0 there is nothing to skip to.
+    // Position 0 has no character.
     let Ok(skipped) = usize::try_from(skipped) else { return Ok(String::new()) };
     Ok(text.chars().skip(skipped).take(count).collect())
 }

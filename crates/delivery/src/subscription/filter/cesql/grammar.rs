@@ -1,8 +1,15 @@
-//! From tokens to the tree of an expression.
+//! Parses tokens into the tree of an expression.
 //!
-//! Separate because the rank of operators is here and nowhere else: `NOT` and `-` before `LIKE` and `IN`, these before
-//! `* / %`, then `+ -`, then comparisons, and last `AND`, `OR` and `XOR`, which have one rank and are read from the right
-//! (the grammar of CESQL 1.0, and what Knative does). Promises: nesting is bounded.
+//! This module is separate because only it defines precedence (the grammar of CESQL 1.0, and
+//! Knative's implementation). From the tightest to the loosest:
+//! - `NOT` and `-` before a value;
+//! - `LIKE` and `IN`;
+//! - `* / %`;
+//! - `+ -`;
+//! - comparisons;
+//! - `AND`, `OR` and `XOR`, which have the same precedence and are right-associative.
+//!
+//! The nesting is limited.
 
 use std::borrow::Cow;
 
@@ -15,14 +22,14 @@ use super::value::Value;
 
 const KEYWORDS: [&str; 9] = ["AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"];
 
-/// What was read.
+/// A parsed expression.
 pub(super) struct Parsed {
     pub(super) expression: Expression,
-    /// The character from which on the rank of operators is easily mistaken.
+    /// The position from which readers often mistake the precedence of operators.
     pub(super) mistakable_at: Option<usize>,
 }
 
-/// Reads these tokens of a text that has so many characters.
+/// Parses the tokens of a text with this number of characters.
 pub(super) fn parse(tokens: &[Token<'_>], characters: usize) -> Result<Parsed, ParseError> {
     let end = characters + 1;
     let mut parser = Parser { tokens, end, depth: 0, mistakable_at: None };
@@ -37,7 +44,7 @@ pub(super) fn parse(tokens: &[Token<'_>], characters: usize) -> Result<Parsed, P
 }
 
 struct Parser<'p> {
-    /// What is left.
+    /// The tokens that were not consumed yet.
     tokens: &'p [Token<'p>],
     end: usize,
     depth: usize,
@@ -45,7 +52,7 @@ struct Parser<'p> {
 }
 
 impl<'p> Parser<'p> {
-    /// The number of the next character.
+    /// Returns the position of the next token.
     fn at(&self) -> usize {
         self.tokens.first().map_or(self.end, |token| token.at)
     }
@@ -61,7 +68,7 @@ impl<'p> Parser<'p> {
         Err(ParseError::Unexpected { at: self.at(), expected, found })
     }
 
-    /// Passes the next token if this finds something in it.
+    /// Consumes the next token if `find` returns a value for it.
     fn accept<T>(&mut self, find: impl FnOnce(&'p Kind<'p>) -> Option<T>) -> Option<T> {
         let (first, rest) = self.tokens.split_first()?;
         let found = find(&first.kind)?;
@@ -84,12 +91,12 @@ impl<'p> Parser<'p> {
         if self.accept_symbol(symbol) { Ok(()) } else { self.unexpected(symbol) }
     }
 
-    /// The rank of operators is easily mistaken from here on.
+    /// Records a position from which readers often mistake the precedence.
     fn note_mistakable(&mut self, at: usize) {
         self.mistakable_at.get_or_insert(at);
     }
 
-    /// A whole expression: conditions joined by words.
+    /// Parses a whole expression: conditions joined with logical operators.
     fn expression(&mut self) -> Result<Expression, ParseError> {
         let (mut operands, mut words) = (vec![self.binary(1)?], Vec::new());
         loop {
@@ -106,7 +113,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Comparisons and calculations of at least this rank, read from the left.
+    /// Parses comparisons and arithmetic with at least this precedence, left-associative.
     fn binary(&mut self, least_rank: u8) -> Result<Expression, ParseError> {
         let mut left = self.tested()?;
         loop {
@@ -121,11 +128,11 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A value, perhaps with `LIKE` or `IN` behind it.
+    /// Parses a value that may be followed by `LIKE` or `IN`.
     fn tested(&mut self) -> Result<Expression, ParseError> {
         let (at, is_not) = (self.at(), self.next_is_word("NOT"));
         let mut tested = self.prefixed()?;
-        // What follows `NOT` is one value, and not the comparison with it.
+        // `NOT` binds to the value and not to the comparison, which readers may not expect.
         if is_not && self.next_is_test() {
             self.note_mistakable(at);
         }
@@ -151,7 +158,8 @@ impl<'p> Parser<'p> {
         matches!(next, Some(Kind::Word(of)) if of.eq_ignore_ascii_case(word))
     }
 
-    /// Whether an operator with a value before it follows, but no word that joins conditions.
+    /// Returns true if an operator that takes the preceding value comes next, but not a logical
+    /// operator.
     fn next_is_test(&self) -> bool {
         let is_symbol = self.tokens.first().is_some_and(|token| {
             Binary::SYMBOLS.iter().any(|(symbol, _)| token.kind == Kind::Symbol(symbol))
@@ -167,7 +175,7 @@ impl<'p> Parser<'p> {
         text.map_or_else(|| self.unexpected("a text in quotes"), |text| Ok(Pattern::new(text)))
     }
 
-    /// Expressions with commas between them, up to the closing parenthesis.
+    /// Parses expressions between commas, up to the closing parenthesis.
     fn list(&mut self) -> Result<Vec<Expression>, ParseError> {
         let mut list = vec![self.nested(Self::expression)?];
         while self.accept_symbol(",") {
@@ -177,7 +185,7 @@ impl<'p> Parser<'p> {
         Ok(list)
     }
 
-    /// Whatever `read` reads, one level deeper.
+    /// Parses one level deeper.
     fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -191,7 +199,8 @@ impl<'p> Parser<'p> {
         read
     }
 
-    /// A value, perhaps with `NOT` or `-` before it. A sign directly before digits is part of the number.
+    /// Parses a value that may be preceded by `NOT` or `-`. A sign directly before digits is part
+    /// of the number.
     fn prefixed(&mut self) -> Result<Expression, ParseError> {
         if let [sign, Token { at, kind: Kind::Digits(digits) }, rest @ ..] = self.tokens
             && let Kind::Symbol(symbol @ ("+" | "-")) = sign.kind
@@ -232,7 +241,7 @@ impl<'p> Parser<'p> {
         self.attribute().map(Expression::Attribute)
     }
 
-    /// A call, behind its opening parenthesis.
+    /// Parses a call after its opening parenthesis.
     fn call(&mut self, at: usize, name: &str) -> Result<Expression, ParseError> {
         let arguments = if self.accept_symbol(")") { Vec::new() } else { self.list()? };
         let function = Function::find(name, arguments.len());
@@ -244,7 +253,8 @@ impl<'p> Parser<'p> {
         Ok(Expression::Call { function: function.ok_or_else(missing)?, arguments })
     }
 
-    /// The name of an attribute, which has no underscores. Names of attributes are in lower case.
+    /// Parses the name of an attribute, which has no underscores. Attribute names are converted to
+    /// lower case.
     fn attribute(&mut self) -> Result<String, ParseError> {
         let name = self.accept(|kind| match kind {
             Kind::Word(word) if keyword(word).is_none() && !word.contains('_') => {
@@ -260,7 +270,7 @@ fn keyword(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
-/// The literal at this character, if the token is one.
+/// Parses a literal at this position.
 fn literal(at: usize, kind: &Kind<'_>) -> Option<Result<Expression, ParseError>> {
     match kind {
         Kind::Digits(digits) => Some(integer(at, digits)),
@@ -278,7 +288,8 @@ fn integer(at: usize, text: &str) -> Result<Expression, ParseError> {
     Ok(Expression::Literal(Value::Integer(number)))
 }
 
-/// Conditions and the words between them, joined from the right. Those that the same word joins are one list.
+/// Joins conditions with the logical operators between them, right-associative. Neighbours with the
+/// same operator become one list.
 fn joined(mut operands: Vec<Expression>, mut words: Vec<Logic>) -> Expression {
     while let Some(operator) = words.last().copied() {
         let same = words.iter().rev().take_while(|word| **word == operator).count();

@@ -1,7 +1,9 @@
-//! What an expression implies: a filter of exact texts and beginnings that matches every event that the expression matches.
+//! Derives a filter of exact texts and prefixes that matches at least the events that an expression
+//! matches.
 //!
-//! Separate because it is for the index of a topic, which can look these up. It is exact about conversions: an attribute
-//! may be a number or a boolean, which equal several texts.
+//! This module is separate because only the index of a topic needs it, which can look up such
+//! filters. It considers conversions: an attribute that is a number or a boolean equals several
+//! texts.
 
 use super::cesql::Cesql;
 use super::expression::{Binary, Expression, Logic};
@@ -9,14 +11,15 @@ use super::value::Value;
 use crate::subscription::filter::Filter;
 
 impl Cesql {
-    /// A filter of exact texts and beginnings that matches every event that this matches.
+    /// Returns a filter of exact texts and prefixes that matches at least the events that this
+    /// expression matches.
     #[must_use]
     pub fn implied(&self) -> Filter {
         implied(&self.0)
     }
 }
 
-/// The implied filter; everything, where nothing is certain.
+/// Returns the implied filter; `EVERYTHING` if nothing can be derived.
 fn implied(expression: &Expression) -> Filter {
     match expression {
         Expression::Logic { operator: Logic::And, operands } => {
@@ -25,7 +28,7 @@ fn implied(expression: &Expression) -> Filter {
         Expression::Logic { operator: Logic::Or, operands } => {
             Filter::Any(operands.iter().map(implied).collect())
         }
-        // The attribute becomes a text, because the literal is one.
+        // The attribute is converted to a text, because the literal is a text.
         Expression::Binary { left, operator: Binary::Equal, right } => {
             let text = attribute(left).zip(literal(right));
             text.map_or(Filter::EVERYTHING, |(name, value)| exact(name, value.to_owned()))
@@ -72,8 +75,8 @@ fn literal(of: &Expression) -> Option<&str> {
     if let Expression::Literal(Value::Text(text)) = of { Some(text) } else { None }
 }
 
-/// How an attribute may be written that equals an element of `IN`: the element becomes a number or a boolean, if the
-/// attribute is one.
+/// Lists the texts of an attribute that equals an element of `IN`. The element is converted to a
+/// number or boolean if the attribute has that type.
 fn equal_texts(element: &str) -> impl Iterator<Item = String> {
     let value = Value::Text(element.into());
     let number = value.integer().map(|number| number.to_string());

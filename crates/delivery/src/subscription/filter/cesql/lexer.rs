@@ -1,17 +1,17 @@
-//! The text of an expression as words, values and symbols.
+//! Splits the text of an expression into tokens.
 //!
-//! Separate because it alone looks at characters. Promises: no more than [`TOKENS_MAX`] tokens, each with the number of its
-//! first character.
+//! This module is separate because only it works with characters. It returns at most [`TOKENS_MAX`]
+//! tokens, each with the position of its first character.
 
 use super::parse_error::{ParseError, TOKENS_MAX};
 
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// Symbols; a longer one before those that it begins with.
+/// Symbols; a longer symbol precedes its own prefixes.
 const SYMBOLS: [&str; 15] =
     ["!=", "<>", "<=", ">=", "<", ">", "=", "(", ")", ",", "*", "/", "%", "+", "-"];
 
-/// A token, and the number of its first character, from 1.
+/// A token with the position of its first character, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) at: usize,
@@ -24,12 +24,12 @@ pub(super) enum Kind<'t> {
     Word(&'t str),
     /// Digits only.
     Digits(&'t str),
-    /// A text without its quotes; a quote like them has lost its backslash.
+    /// A quoted text without its quotes. The backslash before an escaped quote is removed.
     Text(String),
     Symbol(&'static str),
 }
 
-/// The tokens of a text.
+/// Splits a text into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     let mut lexer = Lexer { rest: text, at: 1 };
     let mut tokens = Vec::new();
@@ -52,7 +52,7 @@ struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    /// The characters that follow and are of a kind; they are not looked at again.
+    /// Consumes the next characters that satisfy a condition.
     fn take(&mut self, is_kind: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|c| !is_kind(c)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
@@ -80,7 +80,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A text that begins with a quote. A backslash belongs to the character after it, and goes only before a quote.
+    /// Reads a quoted text. A backslash and the next character belong together; the backslash is
+    /// removed only before the quote.
     fn text(&mut self, quote: char, inner: &'t str) -> Result<Kind<'t>, ParseError> {
         let (mut characters, mut text, mut count) = (inner.chars(), String::new(), 1);
         while let Some(character) = characters.next() {

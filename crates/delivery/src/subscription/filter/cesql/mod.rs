@@ -1,13 +1,15 @@
-//! Filters written in CloudEvents SQL, version 1.0: `type = 'order.created' AND INT(priority) > 3`.
+//! Filters in CloudEvents SQL, version 1.0: `type = 'order.created' AND INT(priority) > 3`.
 //!
-//! Separate because it is a language: [`lexer`] and [`grammar`] read a text into the tree of [`expression`],
-//! [`evaluation`] finds its value for an event, with the rules of [`value`], [`pattern`] and [`functions`]; [`implied`] is
-//! for the index, [`explanation`] for people. An event matches if the value is `true` and nothing failed on the way.
+//! This module is separate because CESQL is a language. [`lexer`] and [`grammar`] parse a text into
+//! the tree of [`expression`]. [`evaluation`] computes its value for an event, with [`value`],
+//! [`pattern`] and [`functions`]. [`implied`] derives a filter for the index, and [`explanation`]
+//! explains results to people. An event matches if the value is `true` and no error occurred.
 //!
-//! Attributes are the top-level members of the event, by the names that CloudEvents allows; `data` is none. An attribute
-//! that is null counts as missing.
+//! Attributes are the top-level members of the event with names that CloudEvents allows, except
+//! `data`. An attribute that is null counts as missing.
 //!
-//! Promises: reading and evaluating never panic and are bounded; what is written is read back to an equal expression.
+//! Parsing and evaluation never panic, and their cost is bounded. The canonical text of an
+//! expression parses to an equal expression.
 
 mod attribute;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]

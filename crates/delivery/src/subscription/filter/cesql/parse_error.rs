@@ -1,69 +1,70 @@
-//! The reasons for which a text is not an expression, and the limits beyond which it is none.
+//! [`ParseError`]: the reasons why a text is not an expression, and the limits of expressions.
 //!
-//! Separate because both steps of reading fail in these ways: the one that looks at characters, and the grammar.
+//! This module is separate because both the lexer and the grammar return these errors.
 
 use thiserror::Error;
 
-/// The most bytes of an expression, as it is in a file and as it is written.
+/// Maximum size of an expression in bytes, in the file and in canonical form.
 pub(super) const TEXT_MAX_BYTES: usize = 8_192;
 
-/// The most tokens of an expression.
+/// Maximum number of tokens of an expression.
 pub(super) const TOKENS_MAX: usize = 1_000;
 
-/// The most expressions within each other.
+/// Maximum nesting of expressions.
 pub(super) const DEPTH_MAX: usize = 32;
 
-/// Why a text is not an expression. Characters are counted from 1; texts in quotes are not shown.
+/// The reason why a text is not an expression. Positions are in characters from 1. No error quotes
+/// a literal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// Another token than the grammar wants.
+    /// A token that the grammar does not allow here.
     #[error("at character {at}: {expected} is expected, found {found}")]
     Unexpected {
-        /// The number of its first character.
+        /// The position of its first character.
         at: usize,
-        /// What is allowed there.
+        /// The tokens that are allowed here.
         expected: &'static str,
-        /// What is there.
+        /// The kind of token that was found.
         found: String,
     },
-    /// A character that begins nothing.
+    /// A character that starts no token.
     #[error("at character {at}: not a part of an expression")]
     UnknownCharacter {
-        /// Its number.
+        /// The position of the character.
         at: usize,
     },
-    /// A text without its closing quote.
+    /// A quoted text without a closing quote.
     #[error("at character {at}: the text has no closing quote")]
     TextWithoutEnd {
-        /// The number of its opening quote.
+        /// The position of the opening quote.
         at: usize,
     },
-    /// A number of more than 32 bits.
+    /// An integer beyond 32 bits.
     #[error("at character {at}: a number is -2147483648 to 2147483647")]
     NumberTooLarge {
-        /// The number of its first character.
+        /// The position of its first character.
         at: usize,
     },
-    /// `MissingFunctionError`.
+    /// `MissingFunctionError`: no function has this name and number of arguments.
     #[error("at character {at}: there is no function {name} with {arguments} arguments")]
     NoFunction {
-        /// The number of its first character.
+        /// The position of its first character.
         at: usize,
-        /// Its name, in capitals.
+        /// The name of the function, in upper case.
         name: String,
-        /// How many arguments it has.
+        /// The number of arguments of the call.
         arguments: usize,
     },
-    /// Too many expressions within each other.
+    /// Expressions are nested too deep.
     #[error("at character {at}: parts nest at most {DEPTH_MAX} deep")]
     TooDeep {
-        /// The number of the first character of what is too deep.
+        /// The position of the first character beyond the limit.
         at: usize,
     },
-    /// Too many words, values and symbols.
+    /// The expression has too many words, values and symbols.
     #[error("an expression has at most {TOKENS_MAX} words, values and symbols")]
     TooManyTokens,
-    /// Too many bytes.
+    /// The expression has too many bytes.
     #[error("an expression has at most {TEXT_MAX_BYTES} bytes")]
     TooLong,
 }

@@ -1,18 +1,18 @@
-//! The pattern of `LIKE`.
+//! [`Pattern`]: the pattern of `LIKE`.
 //!
-//! Separate because it is a small language of its own: `%` is any text, `_` any character, and a backslash makes either of
-//! them itself. Promises: a comparison takes at most as many steps as text and pattern have characters, multiplied; the
-//! caller may end it before.
+//! This module is separate because patterns are a small language. `%` matches any text, `_` matches
+//! one character, and a backslash escapes either of them. A comparison needs at most as many steps
+//! as the lengths of text and pattern multiplied. The caller may end it earlier.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::value::Value;
 
-/// A pattern.
+/// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Pattern {
-    /// As it is written between its quotes.
+    /// The pattern as written between the quotes.
     text: String,
     parts: Vec<Part>,
 }
@@ -43,7 +43,7 @@ impl Pattern {
         Self { text, parts }
     }
 
-    /// What each matching text begins with, and whether that is all of it.
+    /// Returns the literal beginning of every matching text, and true if the pattern is only that.
     pub(super) fn beginning(&self) -> (String, bool) {
         let this = |part: &Part| match part {
             Part::This(character) => Some(*character),
@@ -54,14 +54,15 @@ impl Pattern {
         (beginning, is_all)
     }
 
-    /// Whether a text matches. Each step is announced; its error ends the comparison.
+    /// Returns true if a text matches. Calls `step` before each step; its error ends the
+    /// comparison.
     pub(super) fn matches<E>(
         &self,
         text: &str,
         mut step: impl FnMut() -> Result<(), E>,
     ) -> Result<bool, E> {
         let (mut parts, mut rest) = (self.parts.as_slice(), text.chars());
-        // What follows the last `%`, and where it was tried.
+        // For backtracking: the parts after the last `%`, and the text where they were tried last.
         let mut again: Option<(&[Part], std::str::Chars<'_>)> = None;
         loop {
             step()?;
@@ -81,11 +82,11 @@ impl Pattern {
                     continue;
                 }
                 (None, None) => return Ok(true),
-                // Nothing is left of the text, and a longer `%` would leave even less.
+                // Returns early: backtracking would leave even less text for these parts.
                 (Some(_), None) => return Ok(false),
                 (_, Some(_)) => {}
             }
-            // The last `%` takes one character more.
+            // Backtracks: the last `%` matches one more character.
             let Some((others, from)) = &mut again else { return Ok(false) };
             from.next();
             (parts, rest) = (others, from.clone());

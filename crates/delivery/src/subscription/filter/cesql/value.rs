@@ -1,25 +1,24 @@
-//! Values of expressions, and what becomes of one where another type is needed.
+//! [`Value`]: the values of expressions, and their conversion to other types.
 //!
-//! Separate because casts are rules of their own (CESQL, type casting): they are the same for operators,
-//! functions and the elements of `IN`.
+//! This module is separate because CESQL defines conversions on their own (CESQL, type casting).
+//! Operators, functions and elements of `IN` have the same rules.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::error::Error;
 
-/// A value: text, a whole number of 32 bits, or a boolean.
+/// A value: a text, a 32-bit integer or a boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value<'a> {
-    /// `String`.
+    /// The CESQL type `String`.
     Text(Cow<'a, str>),
-    /// `Integer`.
+    /// The CESQL type `Integer`.
     Integer(i32),
-    /// `Boolean`.
+    /// The CESQL type `Boolean`.
     Boolean(bool),
 }
 
-/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -28,7 +27,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// What an expression of this type is after an error.
+    /// Returns the value of an expression of this type after an error.
     pub(super) fn zero<'a>(self) -> Value<'a> {
         match self {
             Self::Text => Value::Text(Cow::Borrowed("")),
@@ -39,7 +38,7 @@ impl Type {
 }
 
 impl<'a> Value<'a> {
-    /// The same value, which borrows from this one.
+    /// Returns the same value, borrowed.
     pub(super) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),
@@ -56,7 +55,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As a value of another type.
+    /// Converts the value to another type.
     pub(super) fn cast(self, to: Type) -> Result<Self, Error> {
         Ok(match to {
             Type::Text => Self::Text(self.into_text()),
@@ -92,7 +91,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// As a literal that is read back to the same value.
+/// Prints a literal that parses to the same value.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -104,8 +103,8 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// A text as a literal. A backslash and the character after it belong together, as when it is read: so a text that holds
-/// `\'` can only be written between double quotes.
+/// Prints a text as a literal. Like the lexer, it treats a backslash and the next character as a
+/// pair. So a text with `\'` must be between double quotes.
 fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let pairs = || {
         let mut characters = text.chars();

@@ -1,8 +1,8 @@
-//! Why a filter matches an event, or why not: the filter as a tree, each part with its verdict and with what the
-//! event has there.
+//! Explains why a filter matches an event or not. The explanation is a tree with the result of each
+//! condition and the value that it found in the event.
 //!
-//! Separate because deliveries need the verdict alone. Promises: the verdict of each part is that of
-//! [`Filter::takes`], which is asked and not repeated here.
+//! This module is separate because deliveries need only the result. The result of each condition
+//! comes from `Filter::takes`, so an explanation cannot differ from a delivery.
 
 mod of_filter;
 mod part;

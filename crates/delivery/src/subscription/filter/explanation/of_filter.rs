@@ -1,7 +1,7 @@
-//! The explanation of a filter.
+//! The explanation of a [`Filter`].
 //!
-//! Separate from the parts of an explanation, because a filter may hold an expression, which explains itself by the
-//! same parts.
+//! This module is separate from `part` because a filter can contain an expression of CloudEvents
+//! SQL. The expression makes its own explanation with the same types.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{Arrays, Condition, Test};
 
 impl Filter {
-    /// Why an event with these members matches, or why not.
+    /// Explains why an event with these members matches or not.
     #[must_use]
     pub fn explain(&self, members: &Members<'_>) -> Explanation {
         let of_parts = |condition: &str, filters: &[Self]| Explanation {
@@ -56,7 +56,7 @@ impl Filter {
     }
 }
 
-/// The value that a condition compares; several are shown as a list.
+/// Returns the value that a condition compares. Several values are shown as a list.
 fn value_of<'a>(condition: &Condition, members: &Members<'a>) -> Option<Cow<'a, str>> {
     if condition.arrays != Arrays::Leaves {
         return condition.key.find(members).map(Cow::Borrowed);
@@ -68,7 +68,7 @@ fn value_of<'a>(condition: &Condition, members: &Members<'a>) -> Option<Cow<'a, 
     }
 }
 
-/// Why a condition does not compare a value that is there.
+/// Returns the reason why a condition ignores an existing value.
 fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
     if condition.arrays == Arrays::Leaves {
         return None;

@@ -1,41 +1,43 @@
-//! The parts of an explanation: what was asked for, what was found, and why it could not be compared.
+//! The types of an explanation: the condition, the values that it found, and problems of comparing
+//! them.
 //!
-//! Separate because filters and expressions are both explained by them.
+//! This module is separate because both filters and expressions use these types.
 
-/// A part of a filter, and what it makes of an event.
+/// The explanation of a condition for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What is asked for.
+    /// The condition as readable text.
     pub condition: String,
-    /// Whether the event has it.
+    /// The result of the condition for this event.
     pub matches: bool,
-    /// What of the event was looked at.
+    /// The values that the condition reads.
     pub found: Vec<Found>,
-    /// What cannot be compared or computed.
+    /// The problem of comparing or computing, if there is one.
     pub problem: Option<Problem>,
-    /// The parts that it consists of; of those whose result cannot change anything none.
+    /// The nested conditions, without those that were not evaluated because the result was certain.
     pub parts: Vec<Explanation>,
 }
 
 /// A value of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its name, or the path to it.
+    /// The name of the member, or the path to the value.
     pub name: String,
-    /// As the publisher wrote it, in JSON; of a long one the beginning. `None` where there is none.
+    /// The value as JSON text, as the publisher wrote it, shortened if it is long; `None` if it is
+    /// missing.
     pub value: Option<String>,
 }
 
-/// Why a part has no proper result.
+/// The reason why a condition has no proper result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
+    /// A sentence about the problem.
     pub message: String,
-    /// The character of the condition that it is about, from 1, where it is about one.
+    /// The position in the condition to which the problem refers, in characters from 1.
     pub column: Option<usize>,
 }
 
-/// The longest value that is shown whole, in characters.
+/// Maximum length of a value that is shown completely, in characters.
 const VALUE_MAX: usize = 200;
 
 impl Found {
