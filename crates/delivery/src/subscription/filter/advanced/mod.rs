@@ -8,7 +8,7 @@
 //! Null counts as a missing value. That fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
 //! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith` and
 //! `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`, which the Azure Event Grid
-//! Simulator treats as `NumberNotIn`. `docs/conformance.md` has each case with its source.
+//! Simulator treats as `NumberNotIn`. `docs/reference/conformance.md` has each case with its source.
 
 mod shown;
 
