@@ -1,5 +1,5 @@
 // lastmile in an app of the AWS CDK: the template of a release, in which every resource keeps its name, and its zips.
-// A release has this file in infra/cdk, beside an app that uses it. docs/deploy.md explains both.
+// A release has this file in infra/cdk, beside an app that uses it. docs/guides/deploy.md explains both.
 import { CfnCondition, CfnOutput, type CfnParameter, Fn, Stack, Token } from "aws-cdk-lib";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { type IQueue, Queue } from "aws-cdk-lib/aws-sqs";

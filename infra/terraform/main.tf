@@ -1,4 +1,4 @@
-# The application as a stack of CloudFormation that Terraform manages. docs/deploy.md says how to package a release for it.
+# The application as a stack of CloudFormation that Terraform manages. docs/guides/deploy.md says how to package a release for it.
 terraform {
   required_version = ">= 1.5"
   required_providers {

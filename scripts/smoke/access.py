@@ -11,7 +11,7 @@ from .delivery import ARRIVAL_SECONDS
 from .run import expect, last_words, wait_until
 from .subscriptions import apply, subscription
 
-MANUAL = Path(__file__).resolve().parents[2] / "docs/subscriptions-storage.md"
+MANUAL = Path(__file__).resolve().parents[2] / "docs/reference/storage.md"
 # The namespace of the policy in the manual.
 OWN, OTHER = "shop", "not-of-the-role"
 DENIED = {"AccessDenied", "AccessDeniedException"}

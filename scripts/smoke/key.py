@@ -10,7 +10,7 @@ TOPIC = "key"
 
 
 def policy(run):
-    """As docs/deploy.md has it: the account decides who uses the key, and CloudWatch Logs may."""
+    """As docs/guides/deploy.md has it: the account decides who uses the key, and CloudWatch Logs may."""
     partition = run.outputs["DispatchFunctionArn"].split(":")[1]
     groups = f"arn:{partition}:logs:{run.region}:{run.account}:log-group:/aws/lambda/{run.stack}-*"
     use = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]

@@ -23,7 +23,7 @@ def rate_holds(run):
     arrivals = run.receiver.arrived("/ok/rate", RATED_EVENTS, ARRIVAL_SECONDS)
     times = [arrival.at for arrival in arrivals]
     took, busiest = times[-1] - times[0], busiest_second(times)
-    # docs/dialects.md, Rate: each second has its requests, and within any 1,000 ms there are at most those of two and one more.
+    # docs/guides/limits.md, Requests per second: each second has its requests, and within any 1,000 ms there are at most those of two and one more.
     # A receiver on a busy machine stops for a second, and then counts several seconds as one.
     is_exact = not run.given.local_receiver
     expect(busiest <= 2 * PER_SECOND + 1 or not is_exact, f"{busiest} requests within a second with maxPerSecond={PER_SECOND}")

@@ -33,7 +33,7 @@ def make_bucket(run, name):
 
 
 def sam_deploy(run, *more):
-    """Deploys the release as docs/deploy.md does, with the parameters of a run and more."""
+    """Deploys the release as docs/guides/deploy.md does, with the parameters of a run and more."""
     parameters = [f"Concurrency={CONCURRENCY}", f"DispatchTimeout={TIMEOUT_SECONDS}", "LogRetentionDays=1", "Ingress=iam", *more]
     if run.given.local_receiver:
         parameters.append("AllowPrivateDestinations=127.0.0.1")

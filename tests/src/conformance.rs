@@ -1,6 +1,6 @@
 //! Suites of other projects that the tests run here, and each of our departures from them.
 //!
-//! A departure is named once, in [`DEPARTURES`]; `docs/conformance.md` lists these, and no others. What a
+//! A departure is named once, in [`DEPARTURES`]; `docs/reference/conformance.md` lists these, and no others. What a
 //! suite finds is counted: a case passes, or departs as the list says. A suite that meets none of the cases
 //! of a departure fails too, so the list has no departures that are over.
 

@@ -3,7 +3,7 @@
 //!
 //! Lines contain names, numbers and reasons, never bodies, credentials or query strings. `error`
 //! means that a person should act. The terms are those of `delivery`, so a line, a metric and a
-//! dead letter use the same ones. `docs/observability.md` lists the fields of each line.
+//! dead letter use the same ones. `docs/reference/logs-and-metrics.md` lists the fields of each line.
 //!
 //! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
 //! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.

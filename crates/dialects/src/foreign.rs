@@ -57,8 +57,8 @@ const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
 
 /// Next step for deliveries in Azure.
 pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
-const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/from-eventbridge.md; subscriptions of SNS are not read";
-const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
+const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/coming-from/eventbridge.md; subscriptions of SNS are not read";
+const OTHER: &str = "docs/guides/subscribe.md shows how to write a subscription";
 
 /// True for the file name of an unsupported form, such as `main.bicep`.
 #[must_use]

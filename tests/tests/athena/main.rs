@@ -73,7 +73,7 @@ fn script() -> String {
 
 /// The one example of the page in this language.
 fn of_page(language: &str) -> Snippet {
-    let mut page = snippets::of_page("dead-letters.md");
+    let mut page = snippets::of_page("guides/dead-letters.md");
     page.retain(|of| of.language == language);
     let [example] = &page[..] else { panic!("the page has one example in {language}: {page:#?}") };
     example.clone()

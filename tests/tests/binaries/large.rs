@@ -2,7 +2,7 @@
 //! left, and then every delivery was made once.
 //!
 //! One server is everything that the function talks to: the Runtime API, SQS, and the subscribers. The
-//! full sizes are run by hand, with a release binary, and print a line for `docs/testing.md`:
+//! full sizes are run by hand, with a release binary, and print a line for `docs/reference/figures/writers.md`:
 //! `LASTMILE_FUNCTIONS=$PWD/target/lambda cargo test -p lastmile-tests --test binaries
 //! large -- --ignored --nocapture`.
 

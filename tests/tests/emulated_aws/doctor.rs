@@ -146,7 +146,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
 
 /// The permissions of the manual suffice, and without them nothing is said to be fine that was not looked at.
 async fn other_credentials(patient: &Patient<'_>) {
-    let policy = snippets::under("doctor.md", "What it needs").text;
+    let policy = snippets::under("operate/doctor.md", "What it needs").text;
     let by_role = patient.aws.session("looks", &policy);
     let read = patient.stack.output("ConsoleReadPolicyArn");
     let attached = json!({"RoleName": "looks", "PolicyArn": read});

@@ -16,7 +16,7 @@ const BUCKET: &str = "foreign-writers";
 
 /// The example under this heading, for the bucket of the test.
 fn example(heading: &str) -> Snippet {
-    let mut snippet = snippets::under("subscriptions-storage.md", heading);
+    let mut snippet = snippets::under("reference/storage.md", heading);
     assert!(snippet.text.contains("CONFIG_BUCKET"), "{heading}");
     snippet.text = snippet.text.replace("CONFIG_BUCKET", BUCKET);
     snippet

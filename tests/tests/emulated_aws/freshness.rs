@@ -1,7 +1,7 @@
 //! How soon a change of a topic is in use, and what processes request for it.
 //!
 //! Separate from the contracts of reading topics: here are processes of Lambda, the permissions of the
-//! template, and the command line that makes the change. Figures: `docs/testing.md`.
+//! template, and the command line that makes the change. Figures: `docs/reference/figures/emulated-aws.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

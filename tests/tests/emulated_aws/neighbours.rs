@@ -2,7 +2,7 @@
 //! that never answers.
 //!
 //! Separate from the simulation of the same name, whose time is virtual: here are real processes, with
-//! few invocations at once. Each run has a deployment of its own. Figures: `docs/testing.md` and
+//! few invocations at once. Each run has a deployment of its own. Figures: `docs/reference/figures/emulated-aws.md` and
 //! `bench/neighbours.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -350,7 +350,7 @@ fn subscriptions(subscriber: SocketAddr) -> String {
     (0..DESTINATIONS).map(document).collect::<Vec<_>>().join("---\n")
 }
 
-/// Both runs, as the table of `docs/testing.md`.
+/// Both runs, as the table of `docs/reference/figures/emulated-aws.md`.
 struct Table<'a> {
     alone: &'a Run,
     beside: &'a Run,

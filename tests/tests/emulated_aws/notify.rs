@@ -1,4 +1,4 @@
-//! A message for each cause of dead letters, by the stack and the commands of `docs/dead-letters.md`.
+//! A message for each cause of dead letters, by the stack and the commands of `docs/guides/dead-letters.md`.
 
 use std::env;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::stack::{build_folder, script};
 use super::{ARRIVAL_LIMIT, Deployment, now, on_deployment};
 
-const PAGE: &str = "dead-letters.md";
+const PAGE: &str = "guides/dead-letters.md";
 /// The stack of the page.
 const STACK: &str = "lastmile-notify";
 

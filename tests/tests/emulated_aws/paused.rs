@@ -117,7 +117,7 @@ impl Paused {
 
     /// Ends a pause by the manual's conditional write, as a program without `lastmile` does; returns what doctor prints then.
     fn resume_by_boto3(&self, topic: &str) -> String {
-        let mut example = snippets::under("subscriptions-storage.md", "Several writers, in Python");
+        let mut example = snippets::under("reference/storage.md", "Several writers, in Python");
         let (change_topic, _) =
             example.text.split_once("def add_billing").expect("the change is a function");
         let place = change_topic

@@ -2,7 +2,7 @@
 //!
 //! Tested twice: with their documented samples as messages on the events queue, and with the
 //! services themselves, as far as they are emulated, configured by the examples of
-//! `docs/publishing.md`. Either way the subscriber gets CloudEvents.
+//! `docs/guides/publish.md`. Either way the subscriber gets CloudEvents.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use lastmile_tests::snippets::{self, Snippet};
 use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
 use crate::subscriber::Arrival;
 
-const PAGE: &str = "publishing.md";
+const PAGE: &str = "guides/publish.md";
 
 /// The topic that the samples are published to.
 pub(super) const SAMPLES_TOPIC: &str = "

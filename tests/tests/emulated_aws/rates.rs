@@ -1,7 +1,7 @@
 //! A rate, and a number of requests at once, that several processes keep together.
 //!
 //! Separate from the rules' own tests and from the simulation: here real processes contend for one
-//! item of the table, and messages are delayed by a queue. Figures: `docs/testing.md`.
+//! item of the table, and messages are delayed by a queue. Figures: `docs/reference/figures/emulated-aws.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -269,7 +269,7 @@ async fn processes_until_all_arrived(
     processes
 }
 
-/// A run, as the table of `docs/testing.md`.
+/// A run, as the table of `docs/reference/figures/emulated-aws.md`.
 struct Table<'a> {
     limit: Limit,
     run: &'a Run,

@@ -34,7 +34,7 @@ const PARAMETERS: [&str; 12] = [
     "Observability=true",
     "MetricsPer=topic,outcome",
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
-    // What the examples of docs/publishing.md publish with.
+    // What the examples of docs/guides/publish.md publish with.
     "PublisherArns=arn:aws:sns:us-east-1:000000000000:shop-orders,\
      arn:aws:events:us-east-1:000000000000:rule/shop,arn:aws:s3:::shop-uploads",
     "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",

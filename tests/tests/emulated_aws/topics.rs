@@ -38,7 +38,7 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
         let before = others().await;
         assert!(before.len() >= 2, "{before:?}");
 
-        let policy = snippets::under("subscriptions-storage.md", "A role for one namespace").text;
+        let policy = snippets::under("reference/storage.md", "A role for one namespace").text;
         let policy = policy.replace("CONFIG_BUCKET", bucket);
         let session = stack.session("applies-shop", &policy);
         let credentials = session.each_ref().map(|(name, value)| (*name, value.as_str()));

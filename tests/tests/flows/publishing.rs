@@ -1,4 +1,4 @@
-//! The examples of `docs/publishing.md` that need only SQS, run as a reader would; the others run
+//! The examples of `docs/guides/publish.md` that need only SQS, run as a reader would; the others run
 //! on the emulated AWS.
 
 use lastmile_tests::snippets::{self, Snippet};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app_fixture::AppFixture;
 use crate::subscription;
 
-const PAGE: &str = "publishing.md";
+const PAGE: &str = "guides/publish.md";
 
 /// Runs the example, which publishes one event, and checks the event that arrives.
 async fn publishes(heading: &str, id: &str) {

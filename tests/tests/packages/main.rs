@@ -92,7 +92,7 @@ fn assert_demo_runs(installed: &Path, data: &Path) {
 #[test]
 fn the_manual_names_the_files_that_a_release_has() {
     let text = |path: &str| fs::read_to_string(root().join(path)).expect("it is there");
-    let (release, manual) = (text("scripts/release"), text("docs/deploy.md"));
+    let (release, manual) = (text("scripts/release"), text("docs/start/install.md"));
     let glibc = release.lines().find_map(|line| line.strip_prefix("readonly glibc="));
     let glibc = glibc.expect("a release has an oldest glibc");
     let tag = glibc.replace('.', "_");

@@ -1,7 +1,7 @@
 //! Where an SDK understands something else than what was correctly sent.
 //!
 //! The list is exact in both directions: a difference that is not listed fails a test, and so does
-//! a listed deviation that no longer occurs. `docs/conformance.md` shows it to authors of
+//! a listed deviation that no longer occurs. `docs/reference/conformance.md` shows it to authors of
 //! subscribers.
 
 use percent_encoding::percent_decode_str;

@@ -362,7 +362,12 @@ async fn conformance_the_docs_show_what_the_reference_libraries_say_of_signature
         }
     }
     if !missing {
-        assert_table("conformance.md", "suites-of-libraries", SUITES_HEAD, &[results.row()]);
+        assert_table(
+            "reference/conformance.md",
+            "suites-of-libraries",
+            SUITES_HEAD,
+            &[results.row()],
+        );
     }
 }
 
@@ -391,7 +396,7 @@ async fn a_number_of_23_digits_arrives_and_its_parsing_is_up_to_the_subscriber()
 fn the_docs_list_the_deviations_of_the_sdks() {
     let rows: Vec<String> = deviations::all().map(row).collect();
     assert_table(
-        "conformance.md",
+        "reference/conformance.md",
         "deviations",
         "| SDK | mode | what it does | seen with |",
         &rows,

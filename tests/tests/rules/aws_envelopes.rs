@@ -2,7 +2,7 @@
 //! byte with the files in `golden/aws_envelopes`, and read by an independent library.
 //!
 //! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against
-//! the mappings (`docs/publishing.md`). Apart from white space and placeholders, the samples are:
+//! the mappings (`docs/reference/publishing.md`). Apart from white space and placeholders, the samples are:
 //! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
 //!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
 //! - `eventbridge-*`:

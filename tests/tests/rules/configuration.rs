@@ -1,5 +1,5 @@
-//! `docs/configuration.md` against what is read: documented defaults are the real ones, and each variable of the
-//! template is documented. `scripts/generate` writes the tables of the page.
+//! `docs/reference/fields.md` and `docs/reference/template.md` against what is read: documented defaults are the real
+//! ones, and each variable of the template is documented. `scripts/generate` writes the tables of the pages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,9 +18,9 @@ fn file(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The rows of a table of the page, each as its cells.
+/// The rows of a table of the page of fields, each as its cells.
 fn rows(table: &str) -> Vec<Vec<String>> {
-    document::rows("configuration.md", table)
+    document::rows("reference/fields.md", table)
 }
 
 /// The texts of a cell between backquotes.
@@ -88,7 +88,7 @@ fn the_default_schedule_is_the_one_that_is_described() {
 
 #[test]
 fn every_variable_that_the_template_sets_is_documented() {
-    let page = file("docs/configuration.md");
+    let page = file("docs/reference/template.md");
     let template: Value = serde_saphyr::from_str(&file("template.yaml")).expect("it is YAML");
     let resources = template["Resources"].as_object().expect("the template has resources");
     let functions = resources.values().map(|resource| &resource["Properties"]);

@@ -1,4 +1,4 @@
-//! What operators see matches the documentation: the tables of `docs/observability.md`, the saved
+//! What operators see matches the documentation: the tables of `docs/reference/logs-and-metrics.md`, the saved
 //! queries, the alarms and the dashboard, checked against the code and against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ fn text(path: &str) -> String {
 }
 
 fn docs() -> String {
-    text("docs/observability.md")
+    text("docs/reference/logs-and-metrics.md")
 }
 
 /// The cells of the rows of the table with this first column.
@@ -238,15 +238,15 @@ fn named(page: &str, first: &str) -> Vec<String> {
 #[test]
 fn operators_are_told_what_to_do_about_each_alarm_and_each_metric() {
     let rows = |page: &str, first: &str| named(page, first).into_iter().collect::<BTreeSet<_>>();
-    let page = "docs/operations.md";
-    assert_eq!(rows(page, "alarm"), rows("docs/observability.md", "alarm"));
+    let page = "docs/operate/watch.md";
+    assert_eq!(rows(page, "alarm"), rows("docs/reference/logs-and-metrics.md", "alarm"));
     let known: BTreeSet<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
     assert_eq!(rows(page, "metric"), known);
 }
 
 #[test]
 fn operators_are_told_what_to_do_about_each_reason() {
-    let told = named("docs/reasons.md", "reason");
+    let told = named("docs/reference/reasons.md", "reason");
     let means = |told: &str, name: &str| match told.strip_prefix('…') {
         Some(end) => name.strip_prefix("UndeliverableDueTo") == Some(end),
         None => told == name,
@@ -255,7 +255,7 @@ fn operators_are_told_what_to_do_about_each_reason() {
     names.push("UndeliverableDueToHttpStatus<code>".to_owned());
     for name in &names {
         let rows = told.iter().filter(|told| means(told, name)).count();
-        assert_eq!(rows, 1, "{name} in docs/reasons.md");
+        assert_eq!(rows, 1, "{name} in docs/reference/reasons.md");
     }
     assert_eq!(told.len(), names.len(), "a reason that does not exist: {told:?}");
 }

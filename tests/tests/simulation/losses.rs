@@ -30,7 +30,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let whole = |queue| world.queues.all(queue).filter_map(|held| held.origin());
     let records: BTreeSet<&str> = ALL.into_iter().flat_map(whole).collect();
     let mut broken = Vec::new();
-    // The bound that no queue of SQS can lift: `docs/rescue.md`.
+    // The bound that no queue of SQS can lift: `docs/operate/rescue.md`.
     for id in ledger.must_end.difference(&ledger.expired) {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
         if !ends.has(*id) && !record.is_some_and(|it| records.contains(it)) {

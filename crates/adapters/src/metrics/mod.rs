@@ -8,7 +8,7 @@
 //!
 //! Promises: every value is written once. Each combination of dimension values is billed, so only
 //! configured ones that [`Metric::dimensions`] lists are written, and none contains free text of a
-//! publisher. `docs/observability.md` describes each metric; a test compares it with this file.
+//! publisher. `docs/reference/logs-and-metrics.md` describes each metric; a test compares it with this file.
 
 pub mod emf;
 pub mod meter;

@@ -334,7 +334,7 @@ async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_about_destinations_shows_what_the_program_prints() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/destinations.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/destination-down.md");
     let page = timeless(&std::fs::read_to_string(page).expect("there is the page"));
     let (folder, _known) = four().await;
     for verb in [&["list"][..], &["show", "shop/orders/billing"]] {

@@ -128,7 +128,7 @@ fn check_refuses_a_delay_of_more_than_a_week_where_it_is_written() {
 
 #[test]
 fn the_example_of_the_manual_is_valid() {
-    let page = include_str!("../../../../docs/publishing.md");
+    let page = include_str!("../../../../docs/guides/publish.md");
     let (_, section) = page.split_once("## Delivery at a given time").expect("the section");
     let (_, example) = section.split_once("```yaml\n").expect("an example");
     let (example, _) = example.split_once("```").expect("its end");

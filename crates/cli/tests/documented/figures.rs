@@ -14,7 +14,7 @@ const WITH: &str = "with logs, metrics and network";
 /// Services of an estimate that count in the second row only.
 const LOGS_AND_NETWORK: [&str; 2] = ["CloudWatch", "network"];
 /// Other services: the column after that of lastmile, and the list prices of a million events and of a million attempts, which
-/// docs/comparison.md has among its sources. The custom event bus, column 2, has no price.
+/// docs/reference/comparison-sources.md has. The custom event bus, column 2, has no price.
 const OTHERS: [(usize, f64, f64); 4] =
     [(1, 1.00, 0.20), (3, 0.60, 0.60), (4, 0.50, 0.60), (5, 100.00, 0.00)];
 
@@ -56,7 +56,7 @@ fn cells(page: &str, row: &str) -> Vec<String> {
 fn the_prices_of_the_readme_and_the_comparison_are_those_that_cost_prints() {
     let default = estimate(&["1e6"]);
     let windows = ["1", "5"].map(|seconds| estimate(&["1e6", "--batch-window", seconds]));
-    for name in ["README.md", "docs/comparison.md"] {
+    for name in ["README.md", "docs/coming-from/comparison.md"] {
         let page = fs::read_to_string(pages::root().join(name)).expect("it is a page");
         let (without, with) = (cells(&page, WITHOUT), cells(&page, WITH));
         for estimate in [&default].into_iter().chain(&windows) {
@@ -75,7 +75,8 @@ fn the_prices_of_the_readme_and_the_comparison_are_those_that_cost_prints() {
 
 #[test]
 fn the_comparison_has_the_prices_of_larger_loads() {
-    let page = fs::read_to_string(pages::root().join("docs/comparison.md")).expect("it is a page");
+    let page = fs::read_to_string(pages::root().join("docs/coming-from/comparison.md"))
+        .expect("it is a page");
     for load in ["10e6 --concurrency 20", "100e6 --concurrency 50"] {
         let options: Vec<&str> = load.split(' ').collect();
         let price = a_million(&estimate(&options), |_| true);

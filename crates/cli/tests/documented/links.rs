@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use crate::pages::{self, Page};
 
 /// Pages beside the manual whose links count too.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 10] = [
+    "AGENTS.md",
     "ARCHITECTURE.md",
     "BENCH.md",
     "CHANGELOG.md",
@@ -14,6 +15,7 @@ const OTHERS: [&str; 8] = [
     "bench/README.md",
     "docs/README.md",
     "examples/receivers/README.md",
+    "llms.txt",
 ];
 
 /// The path below the root that a link of this page means, and its anchor.

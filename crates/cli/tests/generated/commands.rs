@@ -1,4 +1,4 @@
-//! The end of `docs/cli.md`: the help of every command, as the program prints it.
+//! The end of `docs/reference/commands.md`: the help of every command, as the program prints it.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ const MARK: &str =
 
 /// The page with the help of every command.
 pub(crate) fn page(current: &str) -> String {
-    let (before, _) = current.split_once(MARK).expect("docs/cli.md has the mark");
+    let (before, _) = current.split_once(MARK).expect("docs/reference/commands.md has the mark");
     let mut page = format!("{before}{MARK}");
     add("lastmile", &mut page);
     page

@@ -1,5 +1,5 @@
-//! The tables of `docs/configuration.md`: the fields of the native format, the variables of the functions, the
-//! parameters and outputs of the templates.
+//! The tables of `docs/reference/fields.md` and `docs/reference/template.md`: the fields of the native format, and the
+//! variables of the functions, the parameters and outputs of the templates.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -37,16 +37,21 @@ const DEFAULTS: [(&str, &str); 5] = [
     ("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT", "2773"),
 ];
 
-/// The page with every table written anew.
-pub(crate) fn page(current: &str) -> String {
+/// The page of fields with every table written anew.
+pub(crate) fn fields_page(current: &str) -> String {
     let mut page = current.to_owned();
     for (kind, fields) in schema::documents() {
         let rows: Vec<String> = fields.iter().map(schema::Field::row).collect();
         let name = format!("native-{}", kind.to_lowercase());
         page = with_table(&page, &name, "| field | may be | default | meaning |", &rows);
     }
+    page
+}
+
+/// The page of the template with every table written anew.
+pub(crate) fn template_page(current: &str) -> String {
     let head = "| variable | of | default | meaning |";
-    page = with_table(&page, "environment", head, &variable_rows());
+    let mut page = with_table(current, "environment", head, &variable_rows());
     let template = file("template.yaml");
     let parameters = template::section(&template, "Parameters");
     let rows: Vec<String> = parameters.iter().map(template::Entry::parameter_row).collect();
@@ -66,7 +71,7 @@ fn infra_rows() -> Vec<String> {
         names.map(|name| name.expect("a plain name")).filter(|name| name.ends_with(".yaml"));
     let rows_of = |name: String| {
         let path = format!("infra/{name}");
-        let row = |of: &template::Entry| format!("| [{path}](../{path}) {}", of.parameter_row());
+        let row = |of: &template::Entry| format!("| [{path}](../../{path}) {}", of.parameter_row());
         template::section(&file(&path), "Parameters").iter().map(row).collect::<Vec<_>>()
     };
     names.collect::<BTreeSet<String>>().into_iter().flat_map(rows_of).collect()

@@ -20,11 +20,12 @@ use std::process::ExitCode;
 type Generator = fn(&str) -> String;
 
 /// Each file, and what generates it.
-const FILES: [(&str, Generator); 4] = [
+const FILES: [(&str, Generator); 5] = [
     ("schemas/native.schema.json", schema_file::page),
-    ("docs/cli.md", commands::page),
-    ("docs/configuration.md", configuration::page),
-    ("docs/scale.md", scale::page),
+    ("docs/reference/commands.md", commands::page),
+    ("docs/reference/fields.md", configuration::fields_page),
+    ("docs/reference/template.md", configuration::template_page),
+    ("docs/reference/scale.md", scale::page),
 ];
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The numbers of `docs/scale.md`: what `lastmile cost` prints.
+//! The numbers of `docs/reference/scale.md`: what `lastmile cost` prints.
 //!
 //! A section is between `<!-- NAME -->` and `<!-- / -->`. A name that begins with `lastmile` is a command, and its
 //! section is the output. The other sections are tables made from its JSON.

@@ -3,7 +3,7 @@
 //! Separate because a pattern has the shape of the event, while a filter is a list of conditions. A
 //! field matches if one of its listed values does. An event matches if all fields do. A filter may
 //! match more than its pattern if two elements of an array match two conditions
-//! (docs/from-eventbridge.md). Any other condition that a filter cannot express is an error.
+//! (docs/coming-from/eventbridge.md). Any other condition that a filter cannot express is an error.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
 
 use delivery::document::findings::{Message, quoted};

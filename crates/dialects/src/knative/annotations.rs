@@ -170,14 +170,14 @@ mod tests {
 
     #[test]
     fn the_page_for_users_of_knative_names_each_annotation() {
-        let page = include_str!("../../../../docs/from-knative.md");
+        let page = include_str!("../../../../docs/coming-from/knative.md");
         let row = page.lines().find(|line| line.contains("annotations `lastmile.dev/"));
         let row = row.expect("a row with the annotations");
         for name in known() {
             let name = name.strip_prefix(OURS).expect("ours");
             let is_named =
                 [format!("/{name}`"), format!("`{name}`")].iter().any(|it| row.contains(it));
-            assert!(is_named, "docs/from-knative.md does not name {name}");
+            assert!(is_named, "docs/coming-from/knative.md does not name {name}");
         }
     }
 }

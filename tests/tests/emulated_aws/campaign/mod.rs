@@ -2,7 +2,7 @@
 //! what the functions send, and the functions are killed all the while. When everything has drained,
 //! each delivery of each event was either taken by its destination or is a stored dead letter.
 //!
-//! `tests/kill-campaign` runs it, by hand; `docs/testing.md` has its figures. It has a deployment of
+//! `tests/kill-campaign` runs it, by hand; `docs/reference/figures/kill-campaign.md` has its figures. It has a deployment of
 //! its own, because a gateway stands between the functions and the emulated AWS.
 
 mod destinations;

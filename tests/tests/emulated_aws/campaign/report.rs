@@ -1,4 +1,4 @@
-//! What a campaign counted, as the table of `docs/testing.md`.
+//! What a campaign counted, as the table of `docs/reference/figures/kill-campaign.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! An advanced filter as `docs/conformance.md` writes it (`NumberIn [5]`), and the same read from an Event Grid resource.
+//! An advanced filter as `docs/reference/conformance.md` writes it (`NumberIn [5]`), and the same read from an Event Grid resource.
 
 use std::sync::Arc;
 

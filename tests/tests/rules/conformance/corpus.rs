@@ -2,7 +2,7 @@
 //!
 //! `events` checks which of them are accepted; here it is checked what is sent. A structured body
 //! is the published text, and a binary message follows the HTTP binding, implemented a second time
-//! by other means. Each invalid case of the format tests has its row in `docs/conformance.md`, and
+//! by other means. Each invalid case of the format tests has its row in `docs/reference/conformance.md`, and
 //! so has each way in which an event read back from binary mode differs from what was published.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -298,7 +298,7 @@ fn the_docs_list_how_every_invalid_event_is_handled() {
         cases(&text, "event").iter().map(|(name, event)| invalid_row(name, event)).collect();
     assert_eq!(rows.len(), 25);
     assert_table(
-        "conformance.md",
+        "reference/conformance.md",
         "invalid-events",
         "| format test | decision | why | in binary mode |",
         &rows,
@@ -342,7 +342,12 @@ fn the_docs_list_the_accepted_elements_of_every_invalid_batch() {
         format!("| `{name}` | {} |", decision.join("; "))
     };
     let rows: Vec<String> = cases(&text, "batch").into_iter().map(row).collect();
-    assert_table("conformance.md", "invalid-batches", "| format test | its elements |", &rows);
+    assert_table(
+        "reference/conformance.md",
+        "invalid-batches",
+        "| format test | its elements |",
+        &rows,
+    );
 }
 
 /// How an event that is read back may differ from what was published, where headers cannot express
@@ -516,5 +521,10 @@ fn an_event_sent_in_binary_mode_is_read_back_unchanged_except_for_what_the_docs_
     }
     let rows: Vec<String> =
         Change::ALL.iter().map(|change| format!("| {} |", change.row().join(" | "))).collect();
-    assert_table("conformance.md", "round-trip", "| published | read back | because |", &rows);
+    assert_table(
+        "reference/conformance.md",
+        "round-trip",
+        "| published | read back | because |",
+        &rows,
+    );
 }

@@ -1,4 +1,4 @@
-//! The table of `docs/conformance.md` that has the result of every operator of Event Grid for values of every type, and the source
+//! The table of `docs/reference/conformance.md` that has the result of every operator of Event Grid for values of every type, and the source
 //! of each result. The page is the only copy. Here each filter of a row is applied to each of its values, in every
 //! schema and at every place that the key of the row stands for.
 
@@ -58,7 +58,10 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    document::rows("conformance.md", "filter-values").iter().map(|cells| row(cells)).collect()
+    document::rows("reference/conformance.md", "filter-values")
+        .iter()
+        .map(|cells| row(cells))
+        .collect()
 }
 
 fn row(cells: &[String]) -> Row {

@@ -1,7 +1,7 @@
 //! The files of others, as their authors wrote them: once each reference has an address, they deploy.
 //!
 //! Separate from the tests of the dialects, which hold the meaning of each field: these files are real ones,
-//! from the repositories of Knative and of Azure. Each has its row in `docs/conformance.md`.
+//! from the repositories of Knative and of Azure. Each has its row in `docs/reference/conformance.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -108,7 +108,7 @@ fn knative_files_are_accepted_once_their_references_have_addresses() {
     assert!(refused.is_empty(), "{refused:#?}");
     let head = "| file | result | subscriptions | addresses to add | warnings and notes |";
     let rows: Vec<String> = all.iter().map(Read::row).collect();
-    assert_table("conformance.md", "knative-files", head, &rows);
+    assert_table("reference/conformance.md", "knative-files", head, &rows);
 }
 
 /// A file of Event Grid: its subscriptions once each reference has an address, and what `check` says.
@@ -141,5 +141,5 @@ fn resources_of_event_grid_are_accepted_as_the_documentation_says() {
     let rows: Vec<String> = files(&folder).iter().map(|path| row(path)).collect();
     assert_eq!(rows.len(), 14);
     let head = "| file | subscriptions | result | warnings |";
-    assert_table("conformance.md", "event-grid-files", head, &rows);
+    assert_table("reference/conformance.md", "event-grid-files", head, &rows);
 }

@@ -62,7 +62,7 @@ fn the_docs_show_the_results_of_every_suite() {
         cesql,
     ];
     let rows = suites.map(|results| results.row());
-    assert_table("conformance.md", "suites", SUITES_HEAD, &rows);
+    assert_table("reference/conformance.md", "suites", SUITES_HEAD, &rows);
 }
 
 #[test]
@@ -71,5 +71,5 @@ fn the_docs_list_exactly_the_departures_of_the_tests() {
         let earlier = DEPARTURES[..index].iter().any(|of| of.name == *name);
         assert!(!earlier, "{name} is listed twice");
     }
-    assert_table("conformance.md", "departures", DEPARTURES_HEAD, &departure_rows());
+    assert_table("reference/conformance.md", "departures", DEPARTURES_HEAD, &departure_rows());
 }

@@ -85,7 +85,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Some(catalogue) => {
                 let subscription = named(catalogue, name)?;
                 let sent = test_event::sent(&stack, catalogue, &subscription, arguments.wait).await;
-                let help = "docs/doctor.md says what --try needs";
+                let help = "docs/operate/doctor.md says what --try needs";
                 sent.unwrap_or_else(|why| Item::error(item, chain(&why), help))
             }
             None => Item::warning(item, "not sent", "see to the lines above first"),

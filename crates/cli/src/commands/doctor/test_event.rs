@@ -197,8 +197,8 @@ fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
         (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
         (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
-        (Some("Blocked"), None) => "docs/aws-targets.md says which targets are allowed",
-        (_, Some(_)) => "docs/aws-targets.md says what each status means",
+        (Some("Blocked"), None) => "docs/guides/targets.md#aws-targets says which targets are allowed",
+        (_, Some(_)) => "docs/guides/targets.md#aws-targets says what each status means",
         (Some(_) | None, None) => "the function cannot call the service: the reason says why",
     }
 }
@@ -210,7 +210,7 @@ fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
         }
         (_, Some(404 | 410)) => "the address has no such path: correct the url of the subscription",
         (_, Some(_)) => {
-            "its destination refuses the sample: docs/receivers.md says what each status means"
+            "its destination refuses the sample: docs/guides/receivers.md says what each status means"
         }
         (Some("Blocked"), None) => {
             "name its host in the parameter AllowPrivateDestinations of the stack"
@@ -242,10 +242,10 @@ mod tests {
         };
         let queue = "arn:aws:sqs:eu-west-1:123456789012:q";
         let blocked = r#""deadletterreasoncode":"UndeliverableDueToBlockedAddress","lastdeliveryoutcome":"Blocked""#;
-        assert!(help(queue, blocked).contains("docs/aws-targets.md"));
+        assert!(help(queue, blocked).contains("docs/guides/targets.md#aws-targets"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
         for (status, part) in
-            [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/aws-targets.md")]
+            [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/guides/targets.md#aws-targets")]
         {
             assert!(target_advice(None, Some(status)).contains(part), "{status}");
         }

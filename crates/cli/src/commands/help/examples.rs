@@ -34,7 +34,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "dev",
-        "docs/local.md",
+        "docs/guides/local.md",
         &[
             "lastmile dev -f subscriptions.yaml",
             "lastmile dev -f subscriptions.yaml --env BILLING_TOKEN --port 0",
@@ -42,10 +42,10 @@ const EXAMPLES: &[Examples] = &[
             "lastmile dev --listen 0.0.0.0 --host lastmile --key env:PUBLISH_KEY",
         ],
     ),
-    of_command("demo", "docs/local.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
+    of_command("demo", "docs/guides/local.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
     of_command(
         "check",
-        "docs/subscribe.md",
+        "docs/guides/subscribe.md",
         &[
             "lastmile check subscriptions.yaml",
             "lastmile check -f subscriptions/ --stack orders-prod",
@@ -54,7 +54,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "convert",
-        "docs/dialects.md",
+        "docs/reference/dialects.md",
         &[
             "lastmile convert triggers.yaml",
             "lastmile convert event-subscriptions.json --output json",
@@ -64,7 +64,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "explain",
-        "docs/subscribe.md",
+        "docs/guides/subscribe.md",
         &[
             "lastmile explain subscriptions.yaml --outcome 503",
             "lastmile explain subscriptions/ shop/orders/billing --origins",
@@ -74,7 +74,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "apply",
-        "docs/subscribe.md",
+        "docs/guides/subscribe.md",
         &[
             "lastmile apply -f subscriptions.yaml --stack orders-prod",
             "lastmile apply -f billing/ --to s3://config-bucket/subscriptions/ \\\n      --owner billing --prune --yes",
@@ -82,7 +82,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "rollback",
-        "docs/changing.md",
+        "docs/guides/subscribe.md#what-a-change-does-to-waiting-deliveries",
         &[
             "lastmile rollback shop/orders --stack orders-prod",
             "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
@@ -90,7 +90,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions list shop/orders --stack orders-prod",
             "lastmile subscriptions get shop/orders/billing --stack orders-prod",
@@ -99,7 +99,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions list",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions list shop --stack orders-prod",
             "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
@@ -108,7 +108,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions get",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions get shop/orders/billing --stack orders-prod",
             "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/subscriptions/",
@@ -116,7 +116,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions delete",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
             "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
@@ -124,7 +124,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions history",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions history shop/orders --stack orders-prod",
             "lastmile subscriptions history shop/orders --output json \\\n      --to s3://config-bucket/subscriptions/",
@@ -132,7 +132,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "subscriptions export",
-        "docs/subscriptions-storage.md",
+        "docs/reference/storage.md",
         &[
             "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
             "lastmile subscriptions export --owner billing \\\n      --to s3://config-bucket/subscriptions/",
@@ -140,7 +140,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "try",
-        "docs/subscribe.md",
+        "docs/guides/subscribe.md",
         &[
             "lastmile try -f subscriptions.yaml shop/orders/billing",
             "lastmile try -f subscriptions.yaml shop/orders/billing --event order.json \\\n      --env BILLING_TOKEN",
@@ -151,7 +151,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "doctor",
-        "docs/doctor.md",
+        "docs/operate/doctor.md",
         &[
             "lastmile doctor --stack orders-prod",
             "lastmile doctor --stack orders-prod --try shop/orders/billing",
@@ -160,7 +160,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters list --subscription shop/orders/billing --status 5xx",
@@ -169,7 +169,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters list",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters list",
             "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
@@ -180,7 +180,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters show",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters show 4f1c02aa",
             "lastmile deadletters show 4f1c02aa --stack orders-prod --output json",
@@ -188,7 +188,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters why",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters why --destination 'https://billing.example.com/*'",
@@ -197,7 +197,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters replay",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
             "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
@@ -207,7 +207,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters jobs",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters jobs",
             "lastmile deadletters jobs after-repair --stack orders-prod",
@@ -216,7 +216,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters dismiss",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters dismiss 4f1c02aa --note refunded",
             "lastmile deadletters dismiss --cause 3f9a12c4 --note \"test orders\"",
@@ -224,12 +224,12 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters undismiss",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &["lastmile deadletters undismiss 4f1c02aa --stack orders-prod"],
     ),
     of_command(
         "deadletters rescue",
-        "docs/rescue.md",
+        "docs/operate/rescue.md",
         &[
             "lastmile deadletters rescue --stack orders-prod",
             "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
@@ -237,7 +237,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters purge",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &[
             "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
             "lastmile deadletters purge --subscription shop/orders/billing --yes",
@@ -246,12 +246,12 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "console",
-        "docs/replay.md",
+        "docs/guides/replay.md",
         &["lastmile console", "lastmile console --stack orders-prod --port 0"],
     ),
     of_command(
         "trace",
-        "docs/trace.md",
+        "docs/guides/why-not.md#trace-an-event",
         &[
             "lastmile trace order-1",
             "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
@@ -260,7 +260,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations",
-        "docs/destinations.md",
+        "docs/operate/destination-down.md",
         &[
             "lastmile destinations list --stack orders-prod",
             "lastmile destinations show shop/orders/billing --stack orders-prod",
@@ -269,7 +269,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations list",
-        "docs/destinations.md",
+        "docs/operate/destination-down.md",
         &[
             "lastmile destinations list --stack orders-prod",
             "lastmile destinations list --to s3://config-bucket --all --output json",
@@ -277,7 +277,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations show",
-        "docs/destinations.md",
+        "docs/operate/destination-down.md",
         &[
             "lastmile destinations show shop/orders/billing --stack orders-prod",
             "lastmile destinations show https://billing.example.com/events",
@@ -285,7 +285,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations disable",
-        "docs/destinations.md",
+        "docs/operate/destination-down.md",
         &[
             "lastmile destinations disable shop/orders/billing --stack orders-prod",
             "lastmile destinations disable https://billing.example.com/events",
@@ -293,7 +293,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations enable",
-        "docs/destinations.md",
+        "docs/operate/destination-down.md",
         &[
             "lastmile destinations enable shop/orders/billing --stack orders-prod",
             "lastmile destinations enable https://billing.example.com/events",
@@ -302,7 +302,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "cost",
-        "docs/scale.md",
+        "docs/reference/scale.md",
         &[
             "lastmile cost --events 1e6",
             "lastmile cost --events 1e9 --per month --success 0.99 --fan-out 3",
@@ -311,7 +311,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "publish",
-        "docs/publishing.md",
+        "docs/guides/publish.md",
         &[
             "lastmile publish --topic shop/orders -f order.json",
             "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
@@ -322,12 +322,12 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "secret",
-        "docs/secrets.md",
+        "docs/guides/secrets.md",
         &["lastmile secret", "lastmile secret --key-pair", "lastmile secret --output json"],
     ),
     of_command(
         "subscriber",
-        "docs/local.md",
+        "docs/guides/local.md",
         &[
             "lastmile subscriber",
             "lastmile subscriber --port 9000 --answer 503,503,200 --delay 2s",
@@ -336,11 +336,11 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "completions",
-        "docs/cli.md",
+        "docs/reference/commands.md",
         &[
             "lastmile completions bash > /etc/bash_completion.d/lastmile",
             "lastmile completions powershell",
         ],
     ),
-    of_command("man", "docs/cli.md", &["lastmile man /usr/local/share/man/man1"]),
+    of_command("man", "docs/reference/commands.md", &["lastmile man /usr/local/share/man/man1"]),
 ];

@@ -11,7 +11,7 @@
 //!
 //! Does not model bursts (the load is even), cold starts, hanging destinations, late responses and
 //! replies. Nor does it model batches of several events in one request, event pollers, NAT
-//! gateways, metrics of a topic or a subscription, free tiers and volume discounts. docs/scale.md
+//! gateways, metrics of a topic or a subscription, free tiers and volume discounts. docs/reference/scale.md
 //! has a price for most of these.
 //!
 //! Imports run one way: `beside`, `lines`, `needs` → `load` → `queue` → `template`, `measured`;

@@ -1,4 +1,4 @@
-//! Runs `lastmile cost` and reads its JSON. `generated` writes `docs/scale.md` with it.
+//! Runs `lastmile cost` and reads its JSON. `generated` writes `docs/reference/scale.md` with it.
 
 use std::process::{Command, Output};
 

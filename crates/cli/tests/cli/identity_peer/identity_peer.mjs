@@ -41,7 +41,7 @@ async function grant(form, answer) {
   );
 }
 
-// What docs/secrets.md says that a receiver has to verify.
+// What docs/guides/secrets.md says that a receiver has to verify.
 async function receive(authorization, audience, answer) {
   const token = (authorization ?? "").replace(/^Bearer /, "");
   try {

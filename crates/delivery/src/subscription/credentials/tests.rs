@@ -68,7 +68,7 @@ fn headers_that_hold_credentials_are_known_by_the_last_word_of_their_name() {
 
 #[test]
 fn the_documentation_names_the_last_words_of_credentials() {
-    let page = include_str!("../../../../../docs/dialects.md").split_whitespace();
+    let page = include_str!("../../../../../docs/reference/credentials.md").split_whitespace();
     let page = page.collect::<Vec<_>>().join(" ");
     let (_, listed) = page.split_once("whose name ends with the word ").unwrap();
     let (listed, _) = listed.split_once(" (").unwrap();

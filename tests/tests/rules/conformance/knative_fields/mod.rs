@@ -234,7 +234,12 @@ fn every_field_is_honoured_or_reported_or_has_a_reason_why_not() {
         table.push(documented(row, &message.replace('|', "\\|")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_table("conformance.md", "knative-fields", "| object | field | value | here |", &table);
+    assert_table(
+        "reference/conformance.md",
+        "knative-fields",
+        "| object | field | value | here |",
+        &table,
+    );
 }
 
 #[test]

@@ -12,8 +12,8 @@
 //!
 //! The page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among the
 //! operators that do not match a missing value. It does not mention `NumberNotInRange`, which the
-//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/conformance.md` has each case with
-//! its source.
+//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/reference/conformance.md`
+//! has each case with its source.
 
 mod shown;
 

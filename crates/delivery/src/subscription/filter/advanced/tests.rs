@@ -1,4 +1,4 @@
-//! Each operator with values of its own type; `docs/conformance.md` has the others.
+//! Each operator with values of its own type; `docs/reference/conformance.md` has the others.
 
 use super::*;
 
