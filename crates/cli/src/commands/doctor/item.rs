@@ -50,7 +50,8 @@ impl Item {
 
     /// The item for a part that could not be checked, for example with these credentials.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
-        let help = "these credentials may lack a permission: docs/operate/doctor.md has those of doctor";
+        let help =
+            "these credentials may lack a permission: docs/operate/doctor.md has those of doctor";
         Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 

@@ -197,7 +197,9 @@ fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
         (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
         (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
-        (Some("Blocked"), None) => "docs/guides/targets.md#aws-targets says which targets are allowed",
+        (Some("Blocked"), None) => {
+            "docs/guides/targets.md#aws-targets says which targets are allowed"
+        }
         (_, Some(_)) => "docs/guides/targets.md#aws-targets says what each status means",
         (Some(_) | None, None) => "the function cannot call the service: the reason says why",
     }
@@ -244,9 +246,11 @@ mod tests {
         let blocked = r#""deadletterreasoncode":"UndeliverableDueToBlockedAddress","lastdeliveryoutcome":"Blocked""#;
         assert!(help(queue, blocked).contains("docs/guides/targets.md#aws-targets"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
-        for (status, part) in
-            [(403, "role of InvokeRoleArn"), (404, "correct the arn"), (400, "docs/guides/targets.md#aws-targets")]
-        {
+        for (status, part) in [
+            (403, "role of InvokeRoleArn"),
+            (404, "correct the arn"),
+            (400, "docs/guides/targets.md#aws-targets"),
+        ] {
             assert!(target_advice(None, Some(status)).contains(part), "{status}");
         }
     }

@@ -42,7 +42,11 @@ const EXAMPLES: &[Examples] = &[
             "lastmile dev --listen 0.0.0.0 --host lastmile --key env:PUBLISH_KEY",
         ],
     ),
-    of_command("demo", "docs/guides/local.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
+    of_command(
+        "demo",
+        "docs/guides/local.md",
+        &["lastmile demo", "lastmile demo --data /tmp/demo"],
+    ),
     of_command(
         "check",
         "docs/guides/subscribe.md",
