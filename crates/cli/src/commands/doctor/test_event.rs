@@ -197,10 +197,8 @@ fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
         (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
         (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
-        (Some("Blocked"), None) => {
-            "docs/guides/targets.md#aws-targets says which targets are allowed"
-        }
-        (_, Some(_)) => "docs/guides/targets.md#aws-targets says what each status means",
+        (Some("Blocked"), None) => "docs/guides/targets.md says which targets are allowed",
+        (_, Some(_)) => "docs/guides/targets.md says what each status means",
         (Some(_) | None, None) => "the function cannot call the service: the reason says why",
     }
 }

@@ -86,7 +86,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "rollback",
-        "docs/guides/subscribe.md#what-a-change-does-to-waiting-deliveries",
+        "docs/guides/subscribe.md",
         &[
             "lastmile rollback shop/orders --stack orders-prod",
             "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
@@ -255,7 +255,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "trace",
-        "docs/guides/why-not.md#trace-an-event",
+        "docs/guides/why-not.md",
         &[
             "lastmile trace order-1",
             "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
