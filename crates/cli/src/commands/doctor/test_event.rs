@@ -242,12 +242,12 @@ mod tests {
         };
         let queue = "arn:aws:sqs:eu-west-1:123456789012:q";
         let blocked = r#""deadletterreasoncode":"UndeliverableDueToBlockedAddress","lastdeliveryoutcome":"Blocked""#;
-        assert!(help(queue, blocked).contains("docs/guides/targets.md#aws-targets"));
+        assert!(help(queue, blocked).contains("docs/guides/targets.md"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
         for (status, part) in [
             (403, "role of InvokeRoleArn"),
             (404, "correct the arn"),
-            (400, "docs/guides/targets.md#aws-targets"),
+            (400, "docs/guides/targets.md"),
         ] {
             assert!(target_advice(None, Some(status)).contains(part), "{status}");
         }
