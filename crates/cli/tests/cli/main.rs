@@ -1,7 +1,6 @@
 //! The command line as a person uses it: the binary run as a process, its output, its files, its
 //! exit codes, and its pages over HTTP and in a browser.
 
-mod apply;
 mod auth;
 mod aws_targets;
 mod bad_token_servers;
@@ -44,7 +43,6 @@ mod file_encodings;
 mod hidden_characters;
 mod history;
 mod identity;
-mod key_sets;
 mod knative_files;
 #[path = "../../../../tests/src/libraries.rs"]
 pub mod libraries;
@@ -53,17 +51,15 @@ mod nginx;
 mod programs;
 mod publish_moment;
 mod resumed;
-mod rollback;
 mod sample_destinations;
 mod sample_letters;
 mod sample_subscriber;
 mod samples;
 mod secret;
 mod sigv4;
-mod subscription_files;
-mod topic_samples;
 mod trace;
 mod trace_stack;
+mod transcripts;
 mod try_auth;
 mod try_consent;
 mod try_out;
