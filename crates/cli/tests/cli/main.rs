@@ -38,7 +38,6 @@ mod dev_files;
 mod dev_terminal;
 mod dialects;
 mod environment;
-mod explain_event;
 mod file_encodings;
 mod hidden_characters;
 mod history;

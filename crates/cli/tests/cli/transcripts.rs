@@ -32,7 +32,7 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply check explain
+    apply check explain explain_event
 }
 
 /// The pages that other modules run, in folders that they prepare.
