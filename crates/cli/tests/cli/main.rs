@@ -28,7 +28,6 @@ mod deadletters_replay;
 mod deadletters_results;
 mod deadletters_stopped;
 mod deployed;
-mod deployment;
 mod deployments;
 mod destinations;
 mod destinations_changes;

@@ -32,7 +32,7 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply check explain explain_event
+    apply check explain explain_event owners subscriptions
 }
 
 /// The pages that other modules run, in folders that they prepare.
