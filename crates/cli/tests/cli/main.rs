@@ -41,7 +41,6 @@ mod file_encodings;
 mod hidden_characters;
 mod history;
 mod identity;
-mod knative_files;
 #[path = "../../../../tests/src/libraries.rs"]
 pub mod libraries;
 mod local_servers;

@@ -32,7 +32,7 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply check explain explain_event owners subscriptions
+    apply check explain explain_event knative owners subscriptions
 }
 
 /// The pages that other modules run, in folders that they prepare.
