@@ -32,7 +32,7 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply check explain explain_event knative owners subscriptions
+    apply check convert dialects explain explain_event knative owners subscriptions write_destinations
 }
 
 /// The pages that other modules run, in folders that they prepare.
