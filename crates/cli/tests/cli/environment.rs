@@ -134,45 +134,6 @@ fn unset(severity: &str, variable: &str) -> String {
 }
 
 #[test]
-fn try_names_the_variable_that_is_not_set_and_sends_nothing() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let (url, received) = receiver(SILENT);
-    write(folder.path(), &url);
-    let arguments = ["try", "shop/orders/a", "-f", "subscriptions.yaml"];
-    let allowed = ["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"];
-    let both = format!(
-        "{}\n{}\nnothing was sent\n",
-        unset("error", "PRIVATE_TOKEN"),
-        unset("error", "SIGNING_KEY")
-    );
-    for options in [&[][..], &allowed, &["--print"]] {
-        let mut command = lastmile(folder.path(), &[&arguments[..], options].concat());
-        command.env_remove("PRIVATE_TOKEN").env_remove("SIGNING_KEY");
-        let said = printed(&command.output().expect("the program runs"));
-        assert_eq!(said, (both.clone(), Some(1)), "{options:?}");
-    }
-    let mut empty = with_secrets(folder.path(), &[&arguments[..], &allowed].concat());
-    let (said, code) = printed(&empty.env("SIGNING_KEY", " ").output().expect("the program runs"));
-    let expected = unset("error", "SIGNING_KEY").replace("is not set", "is empty");
-    assert_eq!((said, code), (format!("{expected}\nnothing was sent\n"), Some(1)));
-    assert!(received.try_recv().is_err(), "nothing was sent");
-}
-
-#[test]
-fn a_handshake_warns_of_a_variable_that_is_not_set() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    write(folder.path(), "http://127.0.0.1:1/");
-    let arguments = ["try", "--consent", "-f", "subscriptions.yaml", "--env", "PRIVATE_TOKEN"];
-    let mut command =
-        with_secrets(folder.path(), &[&arguments[..], &["--env", "SIGNING_KEY"]].concat());
-    let output = command.env_remove("PRIVATE_TOKEN").output().expect("the program runs");
-    let (said, code) = printed(&output);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&format!("{}\n", unset("warning", "PRIVATE_TOKEN"))), "{said}");
-    assert!(!said.contains(&unset("warning", "SIGNING_KEY")), "{said}");
-}
-
-#[test]
 fn dev_warns_of_variables_that_are_not_set_at_the_start_and_at_each_save() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (url, received) = receiver(SILENT);
