@@ -32,8 +32,8 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    apply check command_line convert cost dialects explain explain_event knative owners publish secret
-    subscriptions try_secrets write_destinations
+    apply check command_line convert cost dead_letters dialects explain explain_event knative ledgers owners
+    publish secret subscriptions try_secrets write_destinations
 }
 
 /// The pages that other modules run, in folders that they prepare.
