@@ -78,7 +78,7 @@ fn parameters(file: &Path) -> Option<String> {
 }
 
 /// A response of an AWS service.
-fn response(status: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }

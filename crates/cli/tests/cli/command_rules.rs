@@ -1,23 +1,17 @@
-//! Rules of commands that need AWS: errors as sentences, the stack of the environment, topics that nobody described.
-//! `transcripts/command_line.md` has the rules of every command.
-
-use std::path::Path;
-use std::process::Stdio;
+//! Rules of commands that need AWS: `transcripts/aws_errors.md` and `live_stack.md` there, and the topics that `dev` knows.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 
-use crate::check_stack::cloud_formation;
+use crate::check_stack::{cloud_formation, response};
 use crate::deployments::{deploy, uri};
-use crate::programs::{Running, lastmile, printed, receiver, run, word};
+use crate::programs::{Running, deciding_receiver, lastmile, run, word};
 use crate::sample_letters::{self, LETTERS, Sample};
+use crate::transcripts;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
 const SUBSCRIPTION: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
                             metadata: {namespace: shop, topic: orders, name: a}\n\
                             spec: {destination: {url: 'https://a.example.com/'}}\n";
-/// Words of the SDK that are for its developers.
-const STRUCTURES: [&str; 6] =
-    ["DispatchFailure", "ServiceError", "ConnectorError", "Unhandled", "ErrorMetadata", "Error {"];
 
 /// A folder with files of subscriptions and events, and with dead letters.
 fn files() -> tempfile::TempDir {
@@ -29,81 +23,29 @@ fn files() -> tempfile::TempDir {
     folder
 }
 
-/// The words of a line.
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-/// What a command prints where AWS gives every request this answer; without one, nothing listens.
-fn against_aws(folder: &Path, line: &str, answer: Option<(&'static str, &str)>) -> String {
-    let endpoint = match answer {
-        Some((status, body)) => {
-            let head = format!("HTTP/1.1 {status}\r\nconnection: close");
-            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            // As long as the test: its server has no end.
-            receiver(answer.leak()).0
-        }
-        None => "http://127.0.0.1:1".to_owned(),
-    };
-    let mut command = lastmile(folder, &words(line));
-    command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", "eu-west-1");
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
-    command.env("AWS_MAX_ATTEMPTS", "1");
-    failed(&mut command, line)
-}
-
-/// The output of a command that fails, without structures of the SDK.
-fn failed(command: &mut std::process::Command, line: &str) -> String {
-    let output = command.stdin(Stdio::null()).output().expect("the program runs");
-    let (printed, code) = printed(&output);
-    assert_eq!(code, Some(1), "{line}: {printed}");
-    for structure in STRUCTURES {
-        assert!(!printed.contains(structure), "{line}: {structure} in {printed}");
-    }
-    printed
-}
-
 #[test]
-fn an_error_of_aws_is_a_sentence_with_what_to_do() {
+fn the_page_about_errors_of_aws() {
     let folder = files();
-    let s3 =
-        |code: &str| format!("<Error><Code>{code}</Code><Message>said by S3</Message></Error>");
-    let sqs = |code: &str| format!(r#"{{"__type":"{code}","message":"said by SQS"}}"#);
-    let stack = |code: &str| {
-        format!(
-            "<ErrorResponse><Error><Code>{code}</Code><Message>said by it</Message></Error></ErrorResponse>"
-        )
-    };
-    let bucket = "deadletters list --container s3://letters";
-    let queue = "publish --queue-url https://sqs.eu-west-1.amazonaws.com/1/events event.json";
-    for (line, status, body, parts) in [
-        (bucket, "403 Forbidden", s3("AccessDenied"), ["said by S3", "lack a permission"]),
-        (bucket, "404 Not Found", s3("NoSuchBucket"), ["said by S3", "check its spelling"]),
-        (bucket, "400 Bad Request", s3("ExpiredToken"), ["said by S3", "aws sso login"]),
-        (bucket, "403 Forbidden", s3("InvalidAccessKeyId"), ["said by S3", "AWS_PROFILE"]),
-        (
-            queue,
-            "400 Bad Request",
-            sqs("com.amazonaws.sqs#QueueDoesNotExist"),
-            ["said by SQS", "there is no such queue"],
-        ),
-        (
-            "check --stack live",
-            "403 Forbidden",
-            stack("ExpiredToken"),
-            ["the stack live cannot be read", "aws sso login"],
-        ),
-    ] {
-        let printed = against_aws(folder.path(), line, Some((status, &body)));
-        for part in parts {
-            assert!(printed.contains(part), "{line}: {part} in {printed}");
-        }
-    }
-    let printed = against_aws(folder.path(), bucket, None);
-    for part in ["no connection", "AWS_ENDPOINT_URL"] {
-        assert!(printed.contains(part), "{part} in {printed}");
-    }
+    let file = folder.path().join("answer.txt");
+    let (aws, _) = deciding_receiver(move |_| {
+        let answer = std::fs::read_to_string(&file).expect("an answer");
+        let (status, body) = answer.split_once('\n').expect("a status and a body");
+        response(status, body)
+    });
+    let functions = format!("export AWS_ENDPOINT_URL={aws}\n{CREDENTIALS}{ANSWERS}");
+    std::fs::write(folder.path().join("functions.sh"), functions).expect("a file");
+    transcripts::run_in("aws_errors", folder.path());
 }
+
+/// Credentials of the pages, and one attempt for each request.
+const CREDENTIALS: &str = "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 \
+                           AWS_MAX_ATTEMPTS=1\n";
+/// The functions of the page about errors: the next answers of AWS.
+const ANSWERS: &str = r#"answer() { printf '%s\n%s' "$1" "$2" > answer.txt; }
+s3() { answer "$1" "<Error><Code>$2</Code><Message>said by S3</Message></Error>"; }
+sqs() { answer "$1" "{\"__type\":\"com.amazonaws.sqs#$2\",\"message\":\"said by SQS\"}"; }
+stack() { answer "$1" "<ErrorResponse><Error><Code>$2</Code><Message>said by it</Message></Error></ErrorResponse>"; }
+"#;
 
 /// A stack over a local AWS: CloudFormation's address, and what the local AWS has.
 struct LiveStack {
@@ -151,79 +93,20 @@ impl LiveStack {
         let endpoint = cloud_formation("200 OK", described);
         Self { aws, endpoint, data }
     }
-
-    /// What a command prints with the stack in the environment, and its exit code.
-    fn run(&self, folder: &Path, line: &str) -> (String, Option<i32>) {
-        let mut command = lastmile(folder, &words(line));
-        command.env("LASTMILE_STACK", "live").env("AWS_REGION", "us-east-1");
-        command.env("AWS_ENDPOINT_URL", self.aws.endpoint());
-        command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &self.endpoint);
-        command.env("AWS_ACCESS_KEY_ID", "local").env("AWS_SECRET_ACCESS_KEY", "local");
-        command.stdin(Stdio::null());
-        printed(&command.output().expect("the program runs"))
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_stack_of_the_environment_is_used_unless_an_option_names_another_place() {
+async fn the_page_about_a_live_stack() {
     let (stack, folder) = (LiveStack::start().await, files());
-    let said = "using the stack live, which LASTMILE_STACK names";
-    for (line, expected) in [
-        ("deadletters list", 0),
-        ("deadletters why --since 2020-01-01", 0),
-        ("deadletters why --by reason", 0),
-        ("deadletters list --full", 0),
-        ("deadletters jobs", 1),
-        ("deadletters show nothing", 1),
-        ("deadletters replay --yes --name one", 0),
-        ("deadletters purge --all --dry-run", 0),
-        ("deadletters rescue", 1),
-        ("destinations list", 0),
-        ("explain shop/orders/a", 0),
-        ("apply -f s.yaml", 0),
-        ("publish --topic shop/orders event.json", 0),
-    ] {
-        let (printed, code) = stack.run(folder.path(), line);
-        assert!(code == Some(expected) && printed.contains(said), "{line}: {code:?} {printed}");
-    }
-    for (line, expected) in [
-        ("deadletters list --container letters", 0),
-        ("deadletters list --container letters --stack live", 0),
-        ("destinations list --to .", 1),
-        ("check s.yaml", 0),
-        ("explain -f s.yaml", 0),
-        ("explain s.yaml", 0),
-        ("explain nowhere.yaml", 2),
-        ("apply -f s.yaml --to file:///dev/null/all/ --yes", 1),
-        ("publish --queue-url http://127.0.0.1:1/000000000000/events event.json", 1),
-        ("deadletters list --stack", 2),
-    ] {
-        let (printed, code) = stack.run(folder.path(), line);
-        assert!(code == Some(expected) && !printed.contains(said), "{line}: {code:?} {printed}");
-    }
-    stack.aws.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_for_a_topic_that_nobody_described_is_not_published_unless_it_shall_be() {
-    let (stack, folder) = (LiveStack::start().await, files());
-    let (printed, code) = stack.run(folder.path(), "publish --topic shop/unknown event.json");
-    assert_eq!(code, Some(1), "{printed}");
-    for part in ["there is no topic shop/unknown", "--allow-unknown"] {
-        assert!(printed.contains(part), "{part} in {printed}");
-    }
-    let (printed, code) =
-        stack.run(folder.path(), "publish --topic shop/unknown --allow-unknown event.json");
-    assert!(code == Some(0) && printed.contains("1 accepted"), "{printed}");
-    // By the subscriptions of the queue; and a queue alone cannot tell.
-    let queue = stack.aws.queue_url("events");
-    let uri = uri(&stack.data.path().join("config"));
-    let by_file = format!("publish --topic shop/unknown --queue-url {queue} --to {uri} event.json");
-    let (printed, code) = run(folder.path(), &words(&by_file));
-    assert!(code == Some(1) && printed.contains("no topic shop/unknown"), "{printed}");
-    let alone = format!("publish --topic shop/unknown --queue-url {queue} event.json");
-    let (printed, code) = run(folder.path(), &words(&alone));
-    assert!(code == Some(0) && printed.contains("1 accepted"), "{printed}");
+    let functions = format!(
+        "{CREDENTIALS}export AWS_ENDPOINT_URL={} AWS_ENDPOINT_URL_CLOUDFORMATION={}\nQUEUE={}\nCONFIG={}\n",
+        stack.aws.endpoint(),
+        stack.endpoint,
+        stack.aws.queue_url("events"),
+        uri(&stack.data.path().join("config"))
+    );
+    std::fs::write(folder.path().join("functions.sh"), functions).expect("a file");
+    transcripts::run_in("live_stack", folder.path());
     stack.aws.stop().await;
 }
 
@@ -236,7 +119,7 @@ fn dev_knows_the_topics_of_its_queue_whatever_its_ports_are() {
     let queue = queue.trim_start_matches("queue=");
     let publish = |topic: &str, more: &str| {
         let line = format!("publish --topic {topic} --queue-url {queue} {more} event.json");
-        run(folder.path(), &words(&line))
+        run(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
     };
     let (printed, code) = publish("shop/unknown", "");
     assert_eq!(code, Some(1), "{printed}");

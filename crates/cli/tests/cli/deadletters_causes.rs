@@ -87,29 +87,3 @@ async fn the_page_names_statuses_and_shows_a_line_end_of_two_characters_as_one()
     let shown = server.page(&format!("/letters/{}", letter.id())).await;
     assert!(shown.contains("a\nb") && !shown.contains("U+000D"), "{shown}");
 }
-
-/// Lines of `why` without the first, at this width.
-fn lines_at(container: &TestContainer, columns: &str) -> Vec<String> {
-    let output = container.command(&["why"]).env("COLUMNS", columns).output().expect("it runs");
-    text(&output.stdout).lines().skip(1).map(ToOwned::to_owned).collect()
-}
-
-#[test]
-fn a_long_title_continues_on_the_line_of_the_subscription_and_ends_with_its_field() {
-    const MESSAGE: &str =
-        "the number of pieces in this line of the cart must be greater than the minimum";
-    let container = container(2, |_| {
-        format!(r#"{{"errors":[{{"field":"cart.lines.pieces","message":"{MESSAGE}"}}]}}"#)
-    });
-    for columns in ["80", "100"] {
-        let lines = lines_at(&container, columns);
-        let width: usize = columns.parse().expect("a number");
-        let longest = lines.iter().take(2).map(|line| line.chars().count()).max();
-        assert!(longest.is_some_and(|longest| longest <= width), "{lines:#?}");
-        assert!(lines[0].contains("100%  503 the number of pieces"), "{lines:#?}");
-        assert!(lines[1].contains("cart.lines.pieces  shop/orders/b"), "{lines:#?}");
-    }
-    assert_eq!(lines_at(&container, "0"), lines_at(&container, "80"));
-    let wide = lines_at(&container, "160");
-    assert!(wide[0].ends_with("minimum: cart.lines.pieces"), "{wide:#?}");
-}

@@ -31,33 +31,6 @@ fn with_secrets(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn ask_for_consent(folder: &Path, options: &[&str]) -> (String, Option<i32>) {
-    let arguments = [&["try", "--consent", "-f", "subscriptions.yaml"], options].concat();
-    printed(&with_secrets(folder, &arguments).output().expect("the program runs"))
-}
-
-#[test]
-fn a_handshake_without_permission_sends_nothing_and_says_who_would_receive_what() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let (url, received) = receiver(SILENT);
-    write(folder.path(), &url);
-    let host = url.trim_start_matches("http://").trim_end_matches('/');
-    for options in [&[][..], &["--env", "PRIVATE_TOKEN"], &["--env", "OTHER"]] {
-        let (printed, code) = ask_for_consent(folder.path(), options);
-        assert_eq!(code, Some(2), "{options:?}: {printed}");
-        assert!(printed.contains(&format!("SIGNING_KEY to {host}")), "{printed}");
-        assert!(printed.contains("--env SIGNING_KEY"), "{printed}");
-        let named = printed.contains(&format!("PRIVATE_TOKEN to {host}"));
-        assert_eq!(named, !options.contains(&"PRIVATE_TOKEN"), "{printed}");
-        assert!(!printed.contains(SECRET), "{printed}");
-    }
-    assert!(received.try_recv().is_err(), "nothing was sent");
-    let (printed, code) =
-        ask_for_consent(folder.path(), &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]);
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)));
-}
-
 /// What the extension of Lambda stores is for whoever runs that here: `--help` and SECURITY.md say so.
 #[test]
 fn stored_secrets_are_not_asked_about_as_the_help_says() {

@@ -22,7 +22,6 @@ mod deadletters;
 mod deadletters_cached;
 mod deadletters_causes;
 mod deadletters_dismissed;
-mod deadletters_errors;
 mod deadletters_many;
 mod deadletters_replay;
 mod deadletters_results;
