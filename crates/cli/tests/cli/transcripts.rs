@@ -37,7 +37,7 @@ transcripts! {
 }
 
 /// The pages that other modules run, in folders that they prepare.
-const IN_PREPARED_FOLDERS: [&str; 4] = ["aws_errors", "destinations", "live_stack", "stack"];
+const IN_PREPARED_FOLDERS: [&str; 5] = ["aws_errors", "destinations", "live_stack", "stack", "try"];
 
 #[test]
 fn every_page_is_a_test() {
