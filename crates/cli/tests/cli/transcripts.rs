@@ -8,8 +8,11 @@
 //! - The line `? 2` before the output is the exit code of the command. Without this line it is 0.
 //! - In the output, `[..]` matches any characters, the line `...` matches any lines, and `[FOLDER]` is the folder.
 //!
-//! `SNAPSHOTS=overwrite cargo test …` writes the output of the run into the pages; review the diff.
-//! The functions of a file `functions.sh` are there in all commands. Files that several pages use are in `$FIXTURES`, the examples of the repository in `$EXAMPLES`.
+//! `SNAPSHOTS=overwrite cargo test …` writes the output of the run into the pages; review the diff. The two outputs of a
+//! pipeline are in no order, so a page writes `2>&1 |` or `2> /dev/null |`.
+//!
+//! All commands of a page have the functions of its file `functions.sh`. `$FIXTURES` has the files of several pages, and
+//! `$EXAMPLES` the examples of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
