@@ -1,4 +1,4 @@
-//! The command line as a person uses it: the binary, its output, its exit codes, Ctrl-C.
+//! `demo`, and `dev` with `publish` and `subscriber`, until Ctrl-C.
 
 use std::path::Path;
 use std::process::Output;
@@ -140,30 +140,4 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     // As a container is stopped.
     subscriber.signal("TERM");
     assert_eq!(subscriber.code(), Some(0));
-}
-
-#[test]
-fn publish_says_that_nothing_listens_and_which_command_would() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    std::fs::write(folder.path().join("event.json"), EVENT).expect("the file can be written");
-    let queue = "http://127.0.0.1:1/000000000000/events";
-    let published = run(folder.path(), &["publish", "--queue-url", queue, "event.json"]);
-    assert_eq!((text(&published.stdout).as_str(), published.status.code()), ("", Some(1)));
-    let printed = text(&published.stderr);
-    assert!(
-        printed.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"),
-        "{printed}"
-    );
-}
-
-#[test]
-fn a_usage_error_is_exit_code_2_and_a_missing_file_is_named() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    assert_eq!(run(folder.path(), &["publish", "--topic", "orders", "x"]).status.code(), Some(2));
-    assert_eq!(run(folder.path(), &["subscriber", "--delay", "2"]).status.code(), Some(2));
-    let missing = run(folder.path(), &["publish", "nowhere.json"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("nowhere.json"));
-    let dev = run(folder.path(), &["dev", "--port", "0", "--aws-port", "0", "-f", "nowhere.yaml"]);
-    assert!(text(&dev.stderr).contains("nowhere.yaml"), "{}", text(&dev.stderr));
 }

@@ -115,55 +115,6 @@ fn with_newer_ledger() -> TestContainer {
     container
 }
 
-#[test]
-fn a_ledger_that_cannot_be_read_is_left_out_and_named_once() {
-    let container = with_newer_ledger();
-    let id = LETTERS[0].id();
-    let of_all = ["--state", "all", "--output", "ndjson"];
-    let list = [&["list"][..], &of_all].concat();
-    for verb in [&list[..], &["show", &id], &["jobs"], &["list", "--full", "--state", "all"]] {
-        let output = container.run(verb);
-        let (said, noted) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{verb:?}: {noted}");
-        assert!(said.contains("known"), "{verb:?}: {said}");
-        let expected = format!(
-            "not shown: the replay job newer: {NEWER} cannot be read: it has version 2, and this program reads version 1 \
-             only; update lastmile, or move the folder _replays/newer elsewhere\n"
-        );
-        assert_eq!(noted.matches(&expected).count(), 1, "{verb:?}: {noted}");
-        assert_eq!(noted.matches(NEWER).count(), 1, "{verb:?}: {noted}");
-    }
-    // Each file of a ledger, and a plan that was copied from another job.
-    let [(_, plan), _] = ledger("known", "2026-11-21T07:03:00.0000000Z");
-    container.write(&[
-        ("_replays/copy/plan.ndjson".to_owned(), plan.clone()),
-        ("_replays/done/plan.ndjson".to_owned(), plan.replace("\"known\"", "\"done\"")),
-        ("_replays/done/done.ndjson".to_owned(), "{}\n".to_owned()),
-        ("_replays/chunk/plan.ndjson".to_owned(), plan.replace("\"known\"", "\"chunk\"")),
-        ("_replays/chunk/1.ndjson".to_owned(), "{}\n".to_owned()),
-    ]);
-    for verb in ["list", "jobs"] {
-        let output = container.run(&[verb]);
-        let noted = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{verb}: {noted}");
-        assert_eq!(
-            noted.matches("not shown: 4 replay jobs, for example chunk: ").count(),
-            1,
-            "{noted}"
-        );
-    }
-}
-
-#[test]
-fn where_no_ledger_can_be_read_there_still_may_be_jobs() {
-    let container = TestContainer::folder();
-    container.write(&[(NEWER.to_owned(), "{\"v\":2}\n".to_owned())]);
-    let output = container.run(&["jobs"]);
-    let noted = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{noted}");
-    assert!(noted.contains(NEWER) && !noted.contains("there is no replay job"), "{noted}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless_that_is_wanted() {
     let container = with_newer_ledger();

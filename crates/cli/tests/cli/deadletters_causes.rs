@@ -36,26 +36,6 @@ fn causes(container: &TestContainer) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-#[test]
-fn responses_that_differ_by_a_request_id_are_one_cause_with_an_example() {
-    for response in [
-        |number| format!("Service busy, request {}", id(number)),
-        |number| {
-            format!(r#"{{"error":{{"code":"BUSY","message":"busy"}},"request":"{}"}}"#, id(number))
-        },
-        |number| format!("<html><title>Busy</title><p>{}, {number}</p>", id(number)),
-    ] {
-        let container = container(180, response);
-        let causes = causes(&container);
-        assert_eq!(causes.len(), 1, "{causes:?}");
-        assert_eq!(causes[0]["count"], 180);
-        assert_eq!(causes[0]["first_at"], "2026-11-20T09:03:07.0340000Z");
-        let example = causes[0]["example"].as_str().expect("an id");
-        let shown = text(&container.run(&["show", example]).stdout);
-        assert!(shown.contains(&format!("id            {example}")), "{shown}");
-    }
-}
-
 const CAUSES: u32 = 40;
 
 /// The response of a dead letter: one of forty causes, with whatever a server may add to it.
@@ -106,48 +86,4 @@ async fn the_page_names_statuses_and_shows_a_line_end_of_two_characters_as_one()
     }
     let shown = server.page(&format!("/letters/{}", letter.id())).await;
     assert!(shown.contains("a\nb") && !shown.contains("U+000D"), "{shown}");
-}
-
-/// Lines of `why` without the first, at this width.
-fn lines_at(container: &TestContainer, columns: &str) -> Vec<String> {
-    let output = container.command(&["why"]).env("COLUMNS", columns).output().expect("it runs");
-    text(&output.stdout).lines().skip(1).map(ToOwned::to_owned).collect()
-}
-
-#[test]
-fn a_long_title_continues_on_the_line_of_the_subscription_and_ends_with_its_field() {
-    const MESSAGE: &str =
-        "the number of pieces in this line of the cart must be greater than the minimum";
-    let container = container(2, |_| {
-        format!(r#"{{"errors":[{{"field":"cart.lines.pieces","message":"{MESSAGE}"}}]}}"#)
-    });
-    for columns in ["80", "100"] {
-        let lines = lines_at(&container, columns);
-        let width: usize = columns.parse().expect("a number");
-        let longest = lines.iter().take(2).map(|line| line.chars().count()).max();
-        assert!(longest.is_some_and(|longest| longest <= width), "{lines:#?}");
-        assert!(lines[0].contains("100%  503 the number of pieces"), "{lines:#?}");
-        assert!(lines[1].contains("cart.lines.pieces  shop/orders/b"), "{lines:#?}");
-    }
-    assert_eq!(lines_at(&container, "0"), lines_at(&container, "80"));
-    let wide = lines_at(&container, "160");
-    assert!(wide[0].ends_with("minimum: cart.lines.pieces"), "{wide:#?}");
-}
-
-#[test]
-fn the_next_commands_show_the_example_and_select_the_cause() {
-    let container = container(2, |number| format!("busy, request {number}"));
-    let cause = &causes(&container)[0];
-    let (example, id) = (
-        &cause["example"].as_str().expect("an id")[..8],
-        &cause["id"].as_str().expect("an id")[..8],
-    );
-    let lines = lines_at(&container, "80");
-    let next = &lines[lines.len() - 3..];
-    assert!(
-        next[0].starts_with("Next: lastmile deadletters show ") && next[0].ends_with(example),
-        "{next:?}"
-    );
-    assert!(next[1].contains("deadletters list ") && next[1].ends_with(id), "{next:?}");
-    assert!(next[2].contains("deadletters replay ") && next[2].ends_with(id), "{next:?}");
 }

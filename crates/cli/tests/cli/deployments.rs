@@ -31,11 +31,7 @@ pub(crate) fn object(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Runs `apply` with these documents; returns what was printed and the exit code.
-pub(crate) fn try_apply(
-    folder: &Path,
-    documents: &[String],
-    more: &[&str],
-) -> (String, Option<i32>) {
+fn try_apply(folder: &Path, documents: &[String], more: &[&str]) -> (String, Option<i32>) {
     std::fs::write(folder.join("applied.yaml"), documents.join("---\n")).expect("a file");
     run(folder, &[&["apply", "-f", "applied.yaml", "--to", &uri(folder)], more].concat())
 }
@@ -52,18 +48,4 @@ pub(crate) fn deploy(folder: &Path, documents: &str) {
     let more = ["--yes", "--allow-empty", "--prune"];
     let (printed, code) = try_apply(folder, &[documents.to_owned()], &more);
     assert_eq!(code, Some(0), "{printed}");
-}
-
-/// Writes an entry of the topic `shop/orders` as it is: `apply` might refuse it, but whoever may write the objects need
-/// not ask.
-pub(crate) fn write_entry(folder: &Path, name: &str, entry: &str) {
-    let path = object(folder, "shop/orders.json");
-    let text = std::fs::read_to_string(&path).expect("an object");
-    let mut object: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let entry = serde_json::from_str(entry).expect("JSON");
-    match name {
-        "" => object["topic"] = entry,
-        name => object["subscriptions"][name] = entry,
-    }
-    std::fs::write(path, object.to_string()).expect("a file");
 }

@@ -1,14 +1,16 @@
-//! `lastmile destinations list` and `show`, over a table as functions write it.
+//! `lastmile destinations list` and `show`, over a table as functions write it: `transcripts/destinations.md`, and what
+//! needs another table.
 
 use delivery::table::Entry;
-use serde_json::{Value, json};
+use delivery::time::duration::MINUTE_MS;
 use tempfile::TempDir;
 
-use crate::deployments::{deploy, object};
+use crate::deployments::deploy;
 use crate::sample_destinations::{
-    BILLING, CRM, Known, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
-    folder, item, key, lastmile, recovered, slow,
+    BILLING, CRM, Known, MAIL, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing, folder,
+    item, key, recovered, slow,
 };
+use crate::transcripts;
 
 /// `2026-11-20 07:03:00Z`, with digits for what is no digit here.
 const TIME: &str = "0000-00-00 00:00:00Z";
@@ -45,64 +47,22 @@ fn timeless(text: &str) -> String {
     timeless
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn list_names_what_is_not_healthy_and_since_when_and_who_delivers_there() {
-    let (folder, _known) = four().await;
-    let listed = destinations(folder.path(), &["list"]);
-    assert_eq!((listed.code, listed.beside.as_str()), (Some(0), ""), "{}", listed.out);
-    insta::assert_snapshot!(timeless(&listed.out));
-    assert!(!listed.out.contains("secret"), "{}", listed.out);
-    let all = destinations(folder.path(), &["list", "--all"]);
-    let healthy: Vec<&str> = all.out.lines().filter(|line| line.contains("healthy")).collect();
-    assert!(healthy.len() == 1 && healthy[0].contains("shop/orders/search"), "{}", all.out);
-}
-
-#[test]
-fn in_a_folder_in_which_nothing_runs_nothing_is_known() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let listed = destinations(folder.path(), &["list"]);
-    let expected = "lastmile: no lastmile dev uses the data folder .; what it knew of destinations ended with it\n";
-    assert_eq!((listed.code, listed.beside.as_str()), (Some(1), expected), "{}", listed.out);
-}
+/// One more destination, which has a limit.
+const LIMITED: &str = "---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: limited}
+spec: {destination: {url: 'https://limited.example.com/', maxConcurrency: 3}}
+";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn list_as_json_has_every_member_for_tools() {
-    let (folder, _known) = four().await;
-    let listed = destinations(folder.path(), &["list", "--output", "json", "--all"]);
-    let json = listed.json();
-    let found = json.as_array().expect("an array");
-    let members = [
-        "key",
-        "destination",
-        "subscriptions",
-        "healthy",
-        "failing",
-        "refusing",
-        "slow",
-        "disabled",
-        "next_attempt_at",
-        "changed_at",
-    ];
-    for one in found {
-        let one = one.as_object().expect("an object");
-        assert_eq!(one.len(), members.len());
-        assert!(members.iter().all(|member| one.contains_key(*member)), "{one:?}");
-    }
-    let of = |url: &str| {
-        let key = Value::from(key(url).to_string());
-        found.iter().find(|it| it["key"] == key).unwrap_or_else(|| panic!("{url} in {json}"))
-    };
-    let billing = of(BILLING);
-    assert_eq!(billing["destination"], "https://billing.example.com/events");
-    assert_eq!(billing["subscriptions"], json!(["shop/orders/billing", "shop/refunds/billing"]));
-    assert_eq!(billing["failing"]["until"], billing["next_attempt_at"]);
-    assert_eq!((&billing["slow"], &billing["healthy"]), (&Value::Null, &json!(false)));
-    let disabled = &of(CRM)["disabled"];
-    assert_eq!(disabled["why"], "by an operator");
-    assert_eq!(of(MAIL)["failing"], Value::Null);
-    assert_eq!((&of(SEARCH)["healthy"], found.len()), (&json!(true), 4));
-    let unhealthy = destinations(folder.path(), &["list", "--output", "json"]).json();
-    assert_eq!(unhealthy.as_array().map(Vec::len), Some(3));
+async fn the_page_about_four_destinations() {
+    let (folder, known) = four().await;
+    deploy(folder.path(), &format!("{SUBSCRIPTIONS}{LIMITED}"));
+    let limited = "https://limited.example.com/";
+    known.give_permit(limited, 1, 0).await;
+    known.give_permit(limited, 2, 5 * MINUTE_MS).await;
+    transcripts::run_in("destinations", folder.path());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,38 +73,6 @@ async fn where_nothing_is_known_all_is_healthy() {
     assert_eq!((listed.out.as_str(), listed.code), (expected, Some(0)), "{}", listed.beside);
     let listed = destinations(folder.path(), &["list", "--output", "json"]);
     assert_eq!((listed.out.as_str(), listed.code), ("[]\n", Some(0)));
-    // A mistyped folder is not one in which all is well.
-    let listed = destinations(folder.path(), &["list", "--to", "nowhere"]);
-    let expected = "lastmile: nowhere is no folder\n";
-    assert_eq!((listed.beside.as_str(), listed.code), (expected, Some(2)));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn without_the_subscriptions_the_known_say_who_delivers_there() {
-    let (folder, _known) = four().await;
-    let config = folder.path().to_str().expect("the path is text");
-    let elsewhere = tempfile::tempdir().expect("a folder can be made");
-    let list = ["list", "--to", config];
-    for topic in ["orders", "refunds"] {
-        let topic = object(folder.path(), &format!("shop/{topic}.json"));
-        std::fs::write(topic, "damaged").expect("written");
-    }
-    let listed = destinations(elsewhere.path(), &list);
-    assert!(listed.beside.contains("has errors"), "{}", listed.beside);
-    std::fs::remove_dir_all(folder.path().join("subscriptions")).expect("removed");
-    let listed = destinations(elsewhere.path(), &list);
-    assert!(listed.beside.contains("nothing is there yet"), "{}", listed.beside);
-    assert!(listed.out.contains("shop/orders/billing"), "{}", listed.out);
-    assert!(!listed.out.contains("shop/refunds/billing"), "{}", listed.out);
-    // A subscription that is gone still names its destination.
-    let shown = destinations(elsewhere.path(), &["show", "shop/orders/crm", "--to", config]);
-    assert!(shown.code == Some(0) && shown.out.contains("crm.example.com"), "{}", shown.out);
-    // The folder of the objects itself.
-    deploy(folder.path(), SUBSCRIPTIONS);
-    let objects = folder.path().join("subscriptions");
-    let objects = objects.to_str().expect("the path is text");
-    let shown = destinations(elsewhere.path(), &["show", BILLING, "--to", objects]);
-    assert!(shown.beside.is_empty() && shown.out.contains("refunds"), "{}", shown.beside);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,92 +86,6 @@ async fn a_document_that_cannot_be_read_is_reported_and_the_others_are_listed() 
     assert!(listed.out.contains("shop/orders/crm"), "{}", listed.out);
     let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
     assert_eq!((shown.code, shown.beside), (Some(1), format!("lastmile: {problem}")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_others_wrote_cannot_move_the_cursor() {
-    let (folder, known) = folder().await;
-    let mut state = failing(BILLING, "shop/\u{1b}[2Jorders/x");
-    state.destination = "https://\u{1b}[2J.example.com/".to_owned();
-    known.write_state("https://other.example.com/", &state).await;
-    for verb in [&["list"][..], &["show", &key("https://other.example.com/").to_string()]] {
-        let printed = destinations(folder.path(), verb);
-        assert!(printed.code == Some(0) && printed.out.contains("[2J"), "{}", printed.beside);
-        assert!(!printed.out.contains('\u{1b}'), "{}", printed.out);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn show_says_why_what_was_tried_and_what_happens_next() {
-    let (folder, _known) = four().await;
-    let shown = destinations(folder.path(), &["show", "shop/orders/billing"]);
-    assert_eq!((shown.code, shown.beside.as_str()), (Some(0), ""), "{}", shown.out);
-    insta::assert_snapshot!(timeless(&shown.out));
-    let shown = destinations(folder.path(), &["show", MAIL]);
-    insta::assert_snapshot!(timeless(&shown.out));
-    let shown = destinations(folder.path(), &["show", "shop/orders/crm"]);
-    insta::assert_snapshot!(timeless(&shown.out));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn show_of_a_healthy_destination_says_so() {
-    let (folder, known) = four().await;
-    let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
-    assert!(shown.out.contains("healthy; this changed last "), "{}", shown.out);
-    assert!(shown.out.contains("deliveries are attempted as they come"), "{}", shown.out);
-    let expired = Entry { text: String::new(), expires_ms: Some(1) };
-    known.write(&item(SEARCH), &expired).await;
-    let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
-    assert!(shown.out.contains("healthy: no attempt has shown anything else"), "{}", shown.out);
-    assert_eq!(shown.code, Some(0));
-    let shown = destinations(folder.path(), &["show", "shop/orders/search", "--output", "json"]);
-    let json = shown.json();
-    assert_eq!((&json["healthy"], &json["attempts"]), (&json!(true), &json!([])));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn show_as_json_has_attempts_rate_and_notices() {
-    let (folder, known) = four().await;
-    let show = |name: &str| destinations(folder.path(), &["show", name, "--output", "json"]).json();
-    let billing = show("shop/refunds/billing");
-    let state = known.state(BILLING).await.expect("it is there");
-    let attempts = billing["attempts"].as_array().expect("an array");
-    assert_eq!(attempts.len(), 3);
-    assert_eq!(attempts[2]["outcome"], "Busy");
-    assert_eq!((&attempts[2]["status"], &attempts[2]["duration_ms"]), (&json!(503), &json!(12)));
-    let notice = &billing["notices"][0];
-    assert_eq!((&notice["kind"], &notice["id"]), (&json!("failing"), &json!(state.notices[0].id)));
-    let limits = ["max_per_second", "next_slot_at", "max_concurrency", "permits_in_use"];
-    for member in limits.into_iter().chain(["probe_until"]) {
-        assert_eq!(billing.get(member), Some(&Value::Null), "{member}");
-    }
-    let mail = show(MAIL);
-    assert_eq!(mail["max_per_second"], 20);
-    assert!(mail["next_slot_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{mail}");
-    assert_eq!(mail["attempts"][0]["outcome"], Value::Null);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn show_says_how_many_permits_are_in_use() {
-    let (folder, known) = folder().await;
-    let shown = |rest: &[&str]| destinations(folder.path(), &[&["show", SEARCH], rest].concat());
-    assert!(!shown(&[]).out.contains("concurrency"), "it has no limit for all functions");
-    let limited = SUBSCRIPTIONS.replace(
-        "'https://search.example.com/'",
-        "'https://search.example.com/', maxConcurrency: 3",
-    );
-    deploy(folder.path(), &limited);
-    let line = "concurrency    at most 3 requests at once; ";
-    assert!(
-        shown(&[]).out.contains(&format!("{line}0 permits are in use\n")),
-        "{}",
-        shown(&[]).out
-    );
-    known.give_permit(SEARCH, 1, 0).await;
-    known.give_permit(SEARCH, 2, 60_000).await;
-    assert!(shown(&[]).out.contains(&format!("{line}1 permit is in use\n")), "{}", shown(&[]).out);
-    let json = shown(&["--output", "json"]).json();
-    assert_eq!((&json["max_concurrency"], &json["permits_in_use"]), (&json!(3), &json!(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,39 +103,9 @@ async fn show_says_how_fast_a_destination_recovers_and_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
-    let (folder, _known) = four().await;
-    let explain = |rest: &[&str]| {
-        let of = ["explain", "-f", "applied.yaml", "--subscription", "shop/orders/billing"];
-        Printed::by(&mut lastmile(folder.path(), &[&of[..], rest].concat()))
-    };
-    assert!(!explain(&[]).out.contains("now: "));
-    assert!(explain(&["--output", "json"]).json().get("destination").is_none());
-    let shown = explain(&["--config", "."]);
-    assert_eq!((shown.code, shown.beside.as_str()), (Some(0), ""), "{}", shown.out);
-    let now: Vec<&str> = shown.out.lines().filter(|line| line.starts_with("now: ")).collect();
-    assert!(
-        now.len() == 2
-            && now[0].contains("failing since ")
-            && now[0].contains("503 Service Unavailable (Busy)")
-    );
-    assert!(now[1].contains("no request until "), "{now:?}");
-    let json = explain(&["--config", ".", "--output", "json"]).json();
-    assert_eq!(json["destination"]["healthy"], false, "{json}");
-    assert!(json["destination"]["failing"]["since"].is_string(), "{json}");
-    let nowhere = explain(&["--config", "nowhere"]);
-    assert_eq!(nowhere.beside, "lastmile: nowhere is no folder\n");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
+async fn an_address_without_its_query_may_name_two_destinations() {
     let (folder, known) = four().await;
     let billing = key(BILLING).to_string();
-    for name in [BILLING, "https://billing.example.com/events", &billing, "shop/refunds/billing"] {
-        let shown = destinations(folder.path(), &["show", name]);
-        assert!(shown.out.contains(&billing), "{name}: {} {}", shown.out, shown.beside);
-    }
-    // Two that differ in their query only.
     let other = "https://billing.example.com/events?code=other";
     let state = failing(other, "shop/orders/gone");
     known.write_state(other, &state).await;
@@ -302,34 +114,6 @@ async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
     for part in ["names 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
         assert!(shown.beside.contains(part), "{part} in {}", shown.beside);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
-    let (folder, _known) = folder().await;
-    let nothing = "and nothing is known of it";
-    let unknown = |name: &str| {
-        let shown = destinations(folder.path(), &["show", name]);
-        assert_eq!((shown.code, shown.out.as_str()), (Some(1), ""), "{name}");
-        shown.beside
-    };
-    let expected = format!(
-        "lastmile: there is no subscription shop/orders/bill in ./subscriptions, {nothing}; there are \
-         shop/orders/billing, shop/orders/crm, shop/orders/mail, shop/orders/search\n"
-    );
-    assert_eq!(unknown("shop/orders/bill"), expected);
-    assert!(unknown("shop/carts/a").contains("shop/refunds/billing"));
-    let expected = format!(
-        "lastmile: no subscription in ./subscriptions delivers to https://bill.example.com/, {nothing}; there are \
-         https://billing.example.com/events, https://crm.example.com/hooks, https://mail.example.com/in, \
-         https://search.example.com/\n"
-    );
-    assert_eq!(unknown("https://bill.example.com/?code=hush"), expected);
-    std::fs::remove_dir_all(folder.path().join("subscriptions")).expect("removed");
-    assert!(unknown("shop/orders/billing").contains("nothing is there yet"));
-    let wrong = destinations(folder.path(), &["show", "billing"]);
-    assert!(wrong.beside.contains("a subscription (namespace/topic/name) or an address"));
-    assert_eq!(wrong.code, Some(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -103,6 +103,20 @@ fn files_with_an_error_are_shown_and_used_once_they_are_mended() {
 }
 
 #[test]
+fn a_file_in_utf_16_is_read_and_one_that_is_no_text_is_named_at_its_save() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = document("orders", "a", "http://127.0.0.1:1/");
+    let file = folder.path().join("subscriptions.yaml");
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&file, utf_16).expect("a file");
+    let (mut dev, _) = dev(folder.path(), &[]);
+    dev.line_with("1 subscription from subscriptions.yaml");
+    std::fs::write(&file, [text.as_bytes(), b"# caf\xe9\n"].concat()).expect("a file");
+    let saved = dev.line_with("not reloaded");
+    assert!(saved.contains("line 5 is not UTF-8 text: it has the byte 0xE9"), "{saved}");
+}
+
+#[test]
 fn without_files_it_states_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let (printed, code) = run(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);

@@ -31,33 +31,6 @@ fn with_secrets(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn ask_for_consent(folder: &Path, options: &[&str]) -> (String, Option<i32>) {
-    let arguments = [&["try", "--consent", "-f", "subscriptions.yaml"], options].concat();
-    printed(&with_secrets(folder, &arguments).output().expect("the program runs"))
-}
-
-#[test]
-fn a_handshake_without_permission_sends_nothing_and_says_who_would_receive_what() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let (url, received) = receiver(SILENT);
-    write(folder.path(), &url);
-    let host = url.trim_start_matches("http://").trim_end_matches('/');
-    for options in [&[][..], &["--env", "PRIVATE_TOKEN"], &["--env", "OTHER"]] {
-        let (printed, code) = ask_for_consent(folder.path(), options);
-        assert_eq!(code, Some(2), "{options:?}: {printed}");
-        assert!(printed.contains(&format!("SIGNING_KEY to {host}")), "{printed}");
-        assert!(printed.contains("--env SIGNING_KEY"), "{printed}");
-        let named = printed.contains(&format!("PRIVATE_TOKEN to {host}"));
-        assert_eq!(named, !options.contains(&"PRIVATE_TOKEN"), "{printed}");
-        assert!(!printed.contains(SECRET), "{printed}");
-    }
-    assert!(received.try_recv().is_err(), "nothing was sent");
-    let (printed, code) =
-        ask_for_consent(folder.path(), &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]);
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)));
-}
-
 /// What the extension of Lambda stores is for whoever runs that here: `--help` and SECURITY.md say so.
 #[test]
 fn stored_secrets_are_not_asked_about_as_the_help_says() {
@@ -131,45 +104,6 @@ fn unset(severity: &str, variable: &str) -> String {
         "subscriptions.yaml:{at}: {severity}: spec.destination.{field}: the variable {variable} is not set here, so \
          requests that need it are not sent; export {variable}=…, and start again"
     )
-}
-
-#[test]
-fn try_names_the_variable_that_is_not_set_and_sends_nothing() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let (url, received) = receiver(SILENT);
-    write(folder.path(), &url);
-    let arguments = ["try", "shop/orders/a", "-f", "subscriptions.yaml"];
-    let allowed = ["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"];
-    let both = format!(
-        "{}\n{}\nnothing was sent\n",
-        unset("error", "PRIVATE_TOKEN"),
-        unset("error", "SIGNING_KEY")
-    );
-    for options in [&[][..], &allowed, &["--print"]] {
-        let mut command = lastmile(folder.path(), &[&arguments[..], options].concat());
-        command.env_remove("PRIVATE_TOKEN").env_remove("SIGNING_KEY");
-        let said = printed(&command.output().expect("the program runs"));
-        assert_eq!(said, (both.clone(), Some(1)), "{options:?}");
-    }
-    let mut empty = with_secrets(folder.path(), &[&arguments[..], &allowed].concat());
-    let (said, code) = printed(&empty.env("SIGNING_KEY", " ").output().expect("the program runs"));
-    let expected = unset("error", "SIGNING_KEY").replace("is not set", "is empty");
-    assert_eq!((said, code), (format!("{expected}\nnothing was sent\n"), Some(1)));
-    assert!(received.try_recv().is_err(), "nothing was sent");
-}
-
-#[test]
-fn a_handshake_warns_of_a_variable_that_is_not_set() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    write(folder.path(), "http://127.0.0.1:1/");
-    let arguments = ["try", "--consent", "-f", "subscriptions.yaml", "--env", "PRIVATE_TOKEN"];
-    let mut command =
-        with_secrets(folder.path(), &[&arguments[..], &["--env", "SIGNING_KEY"]].concat());
-    let output = command.env_remove("PRIVATE_TOKEN").output().expect("the program runs");
-    let (said, code) = printed(&output);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&format!("{}\n", unset("warning", "PRIVATE_TOKEN"))), "{said}");
-    assert!(!said.contains(&unset("warning", "SIGNING_KEY")), "{said}");
 }
 
 #[test]

@@ -3,8 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::deployments::{apply, document, try_apply, uri};
-use crate::programs::run;
+use crate::deployments::document;
 use crate::versioned_bucket::VersionedBucket;
 
 /// The ARN of the account of the emulated AWS.
@@ -59,19 +58,6 @@ fn a_change_is_made_without_a_name_if_nobody_knows_the_caller() {
     assert!(notes.contains("the history will not show who makes this change: STS"), "{notes}");
     let head = bucket.request("HEAD", "/subscriptions/shop/orders.json", "");
     assert!(head.contains("x-amz-meta-message: why") && !head.contains("x-amz-meta-by"), "{head}");
-}
-
-#[test]
-fn a_folder_stores_no_message_and_a_message_is_not_endless() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let apply =
-        |message: &str| try_apply(folder.path(), &[document("a", "")], &["--yes", "-m", message]);
-    let (printed, code) = apply("why");
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("a folder keeps no history: --message is not stored"), "{printed}");
-    let (printed, code) = apply(&"x".repeat(141));
-    assert_eq!(code, Some(2), "{printed}");
-    assert!(printed.contains("it has 141 characters; a message has at most 140"), "{printed}");
 }
 
 /// The text of the table, and the versions as JSON.
@@ -143,15 +129,4 @@ fn a_rollback_is_a_change_in_the_history() {
     assert_eq!(versions[0]["message"], "b was a mistake");
     assert_eq!(versions[0]["changes"]["removed"], json!(["b"]));
     assert_eq!(versions[1]["changes"]["added"], json!(["b"]));
-}
-
-#[test]
-fn a_folder_has_no_history() {
-    let folder = tempfile::tempdir().expect("a folder");
-    apply(folder.path(), "team", &[document("a", "")]);
-    let to = uri(folder.path());
-    let (printed, code) =
-        run(folder.path(), &["subscriptions", "history", "shop/orders", "--to", &to]);
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains("is a folder, and a folder keeps no history"), "{printed}");
 }

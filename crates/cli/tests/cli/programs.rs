@@ -30,12 +30,6 @@ pub(crate) fn printed(output: &Output) -> (String, Option<i32>) {
     (String::from_utf8(text).expect("the output is text"), output.status.code())
 }
 
-/// The findings of `check`, without the table of subscriptions after them.
-pub(crate) fn findings(printed: &str) -> String {
-    let is_finding = |line: &&str| !line.is_empty() && !line.starts_with("subscription ");
-    printed.lines().take_while(is_finding).map(|line| format!("{line}\n")).collect()
-}
-
 /// A program in the background, killed when it goes out of scope.
 ///
 /// Its two outputs are in no order: only the lines of one output are.

@@ -72,9 +72,4 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
     let accepted =
         published(folder.path(), &["--queue-url", &queue, "--topic", "shop/cloudevents"], &lines);
     assert_eq!((lines.lines().count(), accepted.0.as_str()), (4, "4 accepted, 0 refused\n"));
-    let wrong = |words: &[&str]| run(folder.path(), &[&["publish"], words].concat()).1;
-    assert_eq!(wrong(&["--sample", "xml"]), Some(2));
-    assert_eq!(wrong(&["--sample", "batch", "--source", ""]), Some(2));
-    assert_eq!(wrong(&["--sample", "batch", "event.json"]), Some(2));
-    assert_eq!(wrong(&["--type", "a", "event.json"]), Some(2));
 }

@@ -159,30 +159,3 @@ fn a_replay_is_shown_with_its_dead_letter() {
     let replays = trace["deliveries"][0]["replays"].as_array().map(Vec::len);
     assert_eq!(replays, Some(2), "{trace:#}");
 }
-
-#[test]
-fn nothing_found_is_exit_code_1_and_says_where_and_since_when() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (printed, code) = run(folder.path(), &["trace", "order-1"]);
-    assert_eq!(code, Some(1));
-    assert!(
-        printed.contains(".lastmile has no log lines: `lastmile dev` writes them"),
-        "{printed}"
-    );
-    std::fs::create_dir(folder.path().join(".lastmile")).expect("a folder");
-    std::fs::write(folder.path().join(".lastmile/log.ndjson"), "not json\n").expect("a file");
-    let (printed, code) = run(folder.path(), &["trace", "order-1"]);
-    assert_eq!(code, Some(1));
-    assert!(
-        printed.starts_with("lastmile: ")
-            || printed.contains("nothing about order-1 in .lastmile since"),
-        "{printed}"
-    );
-    let (printed, code) = run(folder.path(), &["trace", " "]);
-    assert_eq!(
-        (printed.as_str(), code),
-        ("lastmile: the text is empty: name an id, or a text with --search\n", Some(2))
-    );
-    let (_, code) = run(folder.path(), &["trace", "a", "--since", "1h", "--until", "2h"]);
-    assert_eq!(code, Some(2));
-}

@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use crate::programs::{Running, lastmile, printed, receiver, run, word};
+use crate::transcripts;
 
 const EVENT: &str = "{\"specversion\":\"1.0\", \"id\":\"order-1\",\"source\":\"s\",\"type\":\"order.created\",\
                      \"data\":{\"who\":\"O'Brien \\\\ $(id)\",\"at\":1.0}}";
@@ -188,71 +189,20 @@ fn without_permission_nothing_is_sent_and_an_echo_is_hidden() {
 }
 
 #[test]
-fn what_would_happen_next_is_what_the_policy_says() {
-    let busy = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 90\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+fn the_page_about_what_would_happen_next() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
     let refused = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let exponential = ", retry: {maxAttempts: 3, schedule: {kind: constant, delay: PT1M}}";
-    for (answer, more, says) in [
-        (
-            busy,
-            exponential,
-            &[
-                "outcome: 503 Service Unavailable (Busy)",
-                "verdict: retry",
-                "next: attempt 2 of 3 after 1 min 30 s",
-                "if it stays so: 3 attempts, ends as MaxDeliveryAttemptsExceeded after 3 min",
-            ][..],
-        ),
-        (
-            refused,
-            "",
-            &[
-                "verdict: undeliverable",
-                "next: a dead letter, UndeliverableDueToHttpBadRequest, to the default container of the deployment",
-            ],
-        ),
-        (refused, ", deadLetter: none", &["next: it is dropped, UndeliverableDueToHttpBadRequest"]),
-    ] {
-        let (url, _received) = receiver(answer);
-        let folder = folder(&format!("url: \"{url}\""), more);
-        let (printed, code) = printed(&try_out(folder.path(), &["--event", "event.json"]));
-        assert_eq!(code, Some(1), "{printed}");
-        for part in says {
-            assert!(printed.contains(part), "{part} is not in {printed}");
-        }
-    }
-    for (url, says) in [
-        ("http://127.0.0.1:1/", ["no response", "outcome: SocketError"]),
-        ("http://10.1.2.3/", ["no response", "a dead letter, UndeliverableDueToBlockedAddress"]),
-    ] {
-        let folder = folder(&format!("url: \"{url}\""), "");
-        let (printed, code) = printed(&try_out(folder.path(), &["--sample"]));
-        assert!(code == Some(1) && says.iter().all(|part| printed.contains(part)), "{printed}");
-    }
+    let [ok, busy, refused] = [OK, BUSY, refused].map(|answer| receiver(answer).0);
+    let functions = format!("OK={ok}\nBUSY={busy}\nREFUSED={refused}\n{SUBSCRIPTION}");
+    std::fs::write(folder.path().join("functions.sh"), functions).expect("a file can be written");
+    transcripts::run_in("try", folder.path());
 }
 
-#[test]
-fn dispatch_would_make_another_request_or_none() {
-    let (url, received) = receiver(OK);
-    let batched = folder(&format!("url: \"{url}\""), ", batch: {maxEvents: 2}, paused: true");
-    std::fs::write(batched.path().join("two.json"), format!("{EVENT}\n{EVENT}")).expect("a file");
-    let (printed, code) = printed(&try_out(batched.path(), &["--event", "two.json"]));
-    assert!(code == Some(0) && printed.contains("is paused"), "{printed}");
-    assert!(next(&received).ends_with(&format!("[{EVENT},{EVENT}]")), "{printed}");
-
-    let filtered = folder(&format!("url: \"{url}\""), ", filter: {exact: {type: another}}");
-    std::fs::write(filtered.path().join("two.json"), format!("{EVENT}\n{EVENT}")).expect("a file");
-    std::fs::write(filtered.path().join("bad.json"), "{\"specversion\":\"1.0\"}").expect("a file");
-    let (printed, code) = self::printed(&try_out(filtered.path(), &[]));
-    assert!(code == Some(0) && printed.contains("its filter refuses it"), "{printed}");
-    assert!(next(&received).contains("order.created"));
-    for (event, says) in [
-        ("two.json", "are 2 requests"),
-        ("bad.json", "bad.json:1: no event of shop/orders"),
-        ("nowhere.json", "cannot be read"),
-    ] {
-        let (printed, code) = self::printed(&try_out(filtered.path(), &["--event", event]));
-        assert!(code == Some(2) && printed.contains(says), "{event}: {printed}");
-    }
-    assert!(received.try_recv().is_err(), "nothing was sent");
-}
+const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 90\r\ncontent-length: 0\r\n\
+                    connection: close\r\n\r\n";
+/// The function of the page.
+const SUBSCRIPTION: &str = r#"subscription() { cat > s.yaml <<< "apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: a}
+spec: {destination: {url: '$1'}$2}"; }
+"#;
